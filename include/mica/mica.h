@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libmica: runs quantized TensorFlow Lite models on neural processing units
+ * and on bit-accurate simulators of them.
+ *
+ * The order of use: context -> device and model -> executable (compiled or
+ * loaded) -> session (inputs, invoke, outputs, profile). Each object must be
+ * destroyed before what it was made from; every destroy accepts NULL.
+ *
+ * Errors: functions that can fail return 0 or a negative errno; the sentence
+ * that says what, where and what would help is in mica_last_error(). The
+ * library prints nothing; install a log sink to see messages.
+ *
+ * Threads: objects of one context must not be used by two threads at once,
+ * except that a session may be waited for from any thread.
+ */
+#ifndef MICA_MICA_H
+#define MICA_MICA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MICA_VERSION_MAJOR 0
+#define MICA_VERSION_MINOR 1
+#define MICA_VERSION_PATCH 0
+
+#define MICA_MAX_RANK 8
+
+typedef struct mica_context mica_context;
+typedef struct mica_device mica_device;
+typedef struct mica_model mica_model;
+typedef struct mica_executable mica_executable;
+typedef struct mica_session mica_session;
+
+enum mica_type {
+    MICA_TYPE_OTHER, /* exists in files, nothing here computes with it */
+    MICA_TYPE_FLOAT32,
+    MICA_TYPE_INT32,
+    MICA_TYPE_UINT8,
+    MICA_TYPE_INT8,
+    MICA_TYPE_INT16,
+    MICA_TYPE_INT64,
+    MICA_TYPE_BOOL,
+};
+
+/* The library's version, "0.1.0". */
+const char *mica_version(void);
+
+/* ---- context ---------------------------------------------------------- */
+
+enum mica_level {
+    MICA_LEVEL_ERROR,
+    MICA_LEVEL_WARNING,
+    MICA_LEVEL_INFO,
+    MICA_LEVEL_DEBUG,
+};
+
+int mica_context_create(mica_context **context);
+void mica_context_destroy(mica_context *context);
+
+/* Messages up to `level` go to `sink` (NULL: nowhere, the default). The text is valid during the call only. */
+void mica_context_set_log(mica_context *context, enum mica_level level,
+                          void (*sink)(void *user, enum mica_level level, const char *message), void *user);
+
+/* Worker threads for simulators and CPU kernels; 0 (the default) means one per processor. Set before opening devices.
+ */
+int mica_context_set_threads(mica_context *context, unsigned threads);
+
+/* The sentence of the last failure on this context, "" if none. Valid until the next call on the context. */
+const char *mica_last_error(const mica_context *context);
+
+/* ---- devices ---------------------------------------------------------- */
+
+/* One row of the device list. Strings are static. */
+struct mica_device_info {
+    const char *name;        /* what mica_device_open() takes, "sim:a311d" */
+    const char *description; /* for people */
+    bool available;          /* false: known, but this library or machine can't open it */
+    const char *reason;      /* why not, "" when available */
+};
+
+/* Row `index` of the known devices, -ENOENT past the last. */
+int mica_device_list(const mica_context *context, size_t index, struct mica_device_info *info);
+
+/*
+ * Opens "sim:CHIP", "drm:PATH", "accel:PATH", "cpu" (no NPU at all), or "auto"
+ * (also NULL or ""): real hardware if there is any, else "sim:a311d". The
+ * choice is in mica_device_name().
+ */
+int mica_device_open(mica_context *context, const char *name, mica_device **device);
+void mica_device_close(mica_device *device);
+const char *mica_device_name(const mica_device *device);
+
+/* ---- models ----------------------------------------------------------- */
+
+/* Reads and verifies a .tflite file. The file is mapped, not copied, and must not change while the model lives. */
+int mica_model_load(mica_context *context, const char *path, mica_model **model);
+
+/* The same from memory, 16-byte aligned, which must outlive the model. */
+int mica_model_load_memory(mica_context *context, const void *data, size_t size, mica_model **model);
+void mica_model_destroy(mica_model *model);
+
+/* A tensor. Strings and arrays live as long as the model. */
+struct mica_tensor_info {
+    const char *name;
+    enum mica_type type;
+    uint32_t rank;
+    const int32_t *dims; /* rank entries, batch first, channels last */
+    size_t bytes;
+    float scale; /* per-tensor quantization: real = scale * (q - zero_point); 0 when there is none */
+    int32_t zero_point;
+};
+
+size_t mica_model_input_count(const mica_model *model);
+size_t mica_model_output_count(const mica_model *model);
+int mica_model_input(const mica_model *model, size_t index, struct mica_tensor_info *info);
+int mica_model_output(const mica_model *model, size_t index, struct mica_tensor_info *info);
+
+struct mica_operation_info {
+    const char *type;   /* "CONV_2D" */
+    const char *output; /* name of its first output tensor */
+    uint32_t rank;      /* shape of that output */
+    const int32_t *dims;
+    uint64_t macs; /* multiply-accumulates of one inference */
+};
+
+size_t mica_model_operation_count(const mica_model *model);
+int mica_model_operation(const mica_model *model, size_t index, struct mica_operation_info *info);
+
+/*
+ * Would `device` run operation `index`? 1 = on the NPU, 0 = on the CPU, and
+ * negative = nowhere; `reason`, of `size` bytes, then says why not on the NPU.
+ */
+int mica_model_placement(const mica_model *model, const mica_device *device, size_t index, char *reason, size_t size);
+
+/* ---- executables ------------------------------------------------------ */
+
+/* Compiles for the device. The executable keeps using model and device. */
+int mica_executable_compile(mica_model *model, mica_device *device, mica_executable **executable);
+
+/* Writes model and compiled programs into one file that mica_executable_load() reads. */
+int mica_executable_save(const mica_executable *executable, const char *path);
+
+/* Loads a saved executable; -EINVAL when it is damaged, of another version, or for another chip. */
+int mica_executable_load(mica_device *device, const char *path, mica_executable **executable);
+void mica_executable_destroy(mica_executable *executable);
+
+/* The model inside; it lives as long as the executable. */
+const mica_model *mica_executable_model(const mica_executable *executable);
+
+/* Number of partitions that run on the NPU, and of operations in them. */
+size_t mica_executable_partition_count(const mica_executable *executable);
+size_t mica_executable_npu_operation_count(const mica_executable *executable);
+
+/* ---- sessions --------------------------------------------------------- */
+
+int mica_session_create(mica_executable *executable, mica_session **session);
+void mica_session_destroy(mica_session *session); /* waits for a running invocation */
+
+/* Copies input `index` in; `size` must be the tensor's bytes. Inputs keep their value over invocations. */
+int mica_session_set_input(mica_session *session, size_t index, const void *data, size_t size);
+
+/* Runs once, to the end. */
+int mica_session_invoke(mica_session *session);
+
+/* Starts one run in the background; -EBUSY while another is under way. */
+int mica_session_invoke_async(mica_session *session);
+
+/* Waits at most `timeout_ms` (negative: forever) and returns the run's result; -ETIMEDOUT if it still runs. */
+int mica_session_wait(mica_session *session, int timeout_ms);
+
+/* Copies output `index` of the last run out; `size` must be the tensor's bytes. */
+int mica_session_get_output(mica_session *session, size_t index, void *data, size_t size);
+
+/* One device job (or one CPU operation) of the last run. */
+struct mica_job_info {
+    const char *unit; /* "NN", "TP", "CPU" */
+    size_t operation; /* index in the model */
+    uint64_t macs;
+    uint64_t cycles;     /* 0 for CPU */
+    double us;           /* measured for CPU, cycles at the chip's clock for a simulator */
+    uint64_t read_bytes; /* device memory traffic */
+    uint64_t write_bytes;
+    uint64_t coefficient_bytes; /* of read_bytes */
+    bool estimate;              /* the figures come from a timing model, not from a clock */
+};
+
+size_t mica_session_job_count(const mica_session *session);
+int mica_session_job(const mica_session *session, size_t index, struct mica_job_info *info);
+
+/*
+ * Writes what the session would submit to the device, in the capture format
+ * (run.json, in_N.bin, submit_NNNN/), into `directory`, made if needed.
+ */
+int mica_session_capture(mica_session *session, const char *directory);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* The contract that every NPU family fills in. */
+#ifndef MICA_NPU_NPU_H
+#define MICA_NPU_NPU_H
+
+#include "graph/graph.h"
+#include "npu/device_memory.h"
+#include "npu/program.h"
+#include "util/log.h"
+#include "util/threads.h"
+
+/* A piece of a graph that the device runs in one go. */
+struct mica_partition {
+    const struct mica_graph *graph;
+    uint32_t op_count, input_count, output_count;
+    const uint32_t *ops;     /* graph indices, in execution order */
+    const uint32_t *inputs;  /* tensors made outside and read inside, constants not among them; no duplicates */
+    const uint32_t *outputs; /* tensors made inside and needed outside */
+};
+
+/* What one device job cost. On a simulator the figures are a timing model's. */
+struct mica_job_report {
+    uint64_t cycles;
+    uint64_t read_bytes, write_bytes; /* device memory */
+    uint64_t coefficient_bytes;       /* part of read_bytes */
+};
+
+struct mica_chip {
+    const char *name;        /* "a311d" */
+    const char *description; /* "Amlogic A311D (VeriSilicon VIPNano-QI)" */
+    const char *driver;      /* kernel driver whose submissions it takes: "etnaviv" */
+    double clock_mhz;        /* turns cycles into time */
+    const struct mica_npu_family *family;
+    const void *parameters; /* the family's own */
+};
+
+struct mica_npu_family {
+    const char *name; /* "vivante" */
+
+    /*
+     * Can the chip run operation `op`? 0 = yes; -ENOTSUP = no, and `reason`
+     * (of `size` bytes) gets a sentence the user can act on. Answers for the
+     * operation alone: any set of supported operations must compile.
+     */
+    int (*supports)(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op, char *reason,
+                    size_t size);
+
+    /* Compiles a partition of supported operations. */
+    int (*compile)(const struct mica_chip *chip, const struct mica_partition *partition, struct mica_threads *threads,
+                   struct mica_log *log, struct mica_program **program);
+
+    /*
+     * The simulator: what stands behind a simulated device of this chip. It
+     * sees memory and the stream, nothing else. `threads` may be NULL, is
+     * borrowed and must outlive the simulator.
+     */
+    int (*sim_create)(const struct mica_chip *chip, struct mica_device_memory *memory, struct mica_threads *threads,
+                      struct mica_log *log, void **sim);
+    void (*sim_destroy)(void *sim); /* accepts NULL */
+
+    /*
+     * Runs one command stream to its end. Appends one report per job to
+     * `reports`, at most `capacity`; *count gets the number of jobs run.
+     * A stream that does what the device can't: -EFAULT (bad address) or
+     * -EIO (bad command or descriptor), with a message that has the address.
+     */
+    int (*sim_run)(void *sim, const uint32_t *stream, size_t words, struct mica_job_report *reports, size_t capacity,
+                   size_t *count);
+};
+
+extern const struct mica_npu_family mica_vivante;
+extern const struct mica_chip mica_chip_a311d;
+
+#endif

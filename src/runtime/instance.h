@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* A compiled program living on a device: buffers allocated, relocations applied, contents uploaded. */
+#ifndef MICA_RUNTIME_INSTANCE_H
+#define MICA_RUNTIME_INSTANCE_H
+
+#include "winsys/winsys.h"
+
+struct mica_instance;
+
+/* `program` is borrowed and must outlive the instance. */
+int mica_instance_create(struct mica_winsys *winsys, const struct mica_program *program, struct mica_log *log,
+                         struct mica_instance **instance);
+void mica_instance_destroy(struct mica_instance *instance); /* accepts NULL */
+
+/*
+ * One run: inputs[i] / outputs[i] is the host value of program->inputs[i] /
+ * outputs[i], of its `size` bytes.
+ */
+int mica_instance_invoke(struct mica_instance *instance, const void *const *inputs, void *const *outputs);
+
+/* Reports of the last run, one per program job; *count is 0 where the device makes none. */
+const struct mica_job_report *mica_instance_reports(const struct mica_instance *instance, size_t *count);
+
+/*
+ * Calls `visit` for every submission as it would go to the kernel, with the inputs
+ * already in their buffers, without submitting anything. For captures.
+ */
+int mica_instance_visit(struct mica_instance *instance, const void *const *inputs,
+                        int (*visit)(void *user, const struct mica_submit *submit), void *user);
+
+#endif

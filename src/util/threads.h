@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* A small pool of worker threads for loops whose iterations are independent. */
+#ifndef MICA_UTIL_THREADS_H
+#define MICA_UTIL_THREADS_H
+
+#include <stddef.h>
+
+struct mica_threads;
+
+/* Number of processors this process may run on, at least 1. */
+unsigned mica_threads_default(void);
+
+/*
+ * `count` threads work on a loop, the caller among them; 1 (or a failure to
+ * start more) gives a pool that runs everything in the caller. NULL only when
+ * memory runs out.
+ */
+struct mica_threads *mica_threads_create(unsigned count);
+void mica_threads_destroy(struct mica_threads *threads); /* accepts NULL */
+
+/*
+ * Calls body(user, i) for every i in [0, count), in no order, and returns when
+ * all are done. `threads` may be NULL: then the caller does it all. Not
+ * reentrant: a body must not start a loop on the same pool; two callers take turns.
+ */
+void mica_parallel_for(struct mica_threads *threads, size_t count, void (*body)(void *user, size_t index), void *user);
+
+#endif
