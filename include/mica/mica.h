@@ -12,7 +12,8 @@
  * library prints nothing; install a log sink to see messages.
  *
  * Threads: objects of one context must not be used by two threads at once,
- * except that a session may be waited for from any thread.
+ * except that a session may be waited for from any thread. While a run is
+ * under way in the background, the log sink may be called from its thread.
  */
 #ifndef MICA_MICA_H
 #define MICA_MICA_H
@@ -24,6 +25,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#pragma GCC visibility push(default)
 
 #define MICA_VERSION_MAJOR 0
 #define MICA_VERSION_MINOR 1
@@ -195,9 +198,13 @@ int mica_session_job(const mica_session *session, size_t index, struct mica_job_
 
 /*
  * Writes what the session would submit to the device, in the capture format
- * (run.json, in_N.bin, submit_NNNN/), into `directory`, made if needed.
+ * (run.json, in_N.bin, cpu_N.bin, submit_NNNN/), into `directory`, which is made
+ * if needed and must be empty. Runs the model once, beside the session: neither
+ * its outputs nor its jobs change.
  */
 int mica_session_capture(mica_session *session, const char *directory);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

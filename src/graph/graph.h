@@ -14,6 +14,8 @@
 #define MICA_MAX_TENSOR_BYTES ((size_t)1 << 28)
 /* "No tensor": an optional input that is absent. */
 #define MICA_NO_TENSOR (-1)
+/* No window, stride, dilation or padding may be larger: keeps all window arithmetic far inside 32 bits. */
+#define MICA_MAX_WINDOW 65536
 
 /* real = scale * (q - zero_point), per tensor (count 1) or per slice along `axis` (count = dims[axis]). */
 struct mica_quantization {
@@ -21,6 +23,9 @@ struct mica_quantization {
     const float *scale;
     const int32_t *zero_point;
     int32_t axis;
+    /* Set by mica_graph_add_tensor(). */
+    float largest_scale;
+    bool symmetric; /* every zero point is 0 */
 };
 
 struct mica_tensor {
@@ -39,11 +44,11 @@ enum mica_op_kind {
     MICA_OP_UNKNOWN,           /* carries a type name, nothing else */
     MICA_OP_CONV_2D,           /* input NHWC, weights OHWI, bias [O] or absent */
     MICA_OP_DEPTHWISE_CONV_2D, /* input NHWC, weights 1HWO, bias [O] or absent */
-    MICA_OP_FULLY_CONNECTED,   /* input [..., I], weights OI, bias [O] or absent */
+    MICA_OP_FULLY_CONNECTED,   /* input of rows of I elements whatever its shape, weights OI, bias [O] or absent */
     MICA_OP_ADD,
     MICA_OP_AVERAGE_POOL_2D,
     MICA_OP_MAX_POOL_2D,
-    MICA_OP_RESHAPE, /* the output tensor's shape counts, a shape input is ignored */
+    MICA_OP_RESHAPE, /* also SQUEEZE and the like: the output tensor's shape counts, a shape input is ignored */
     MICA_OP_SOFTMAX,
     MICA_OP_LOGISTIC,
     MICA_OP_CONCATENATION,
@@ -69,12 +74,16 @@ struct mica_padding {
 
 /* Convolution, depthwise convolution, pooling: x is a column, y a row. */
 struct mica_window {
-    int32_t kernel_x, kernel_y; /* pooling window; for convolutions the weights' size, set too */
+    int32_t kernel_x, kernel_y; /* pooling window; for convolutions set from the weights */
     int32_t stride_x, stride_y;
     int32_t dilation_x, dilation_y;
     struct mica_padding padding;
     enum mica_activation activation;
-    int32_t depth_multiplier; /* depthwise only */
+    int32_t depth_multiplier; /* depthwise only; 0 when added: set from the weights */
+};
+
+struct mica_resize {
+    bool align_corners, half_pixel_centers;
 };
 
 struct mica_detection {
@@ -94,9 +103,7 @@ struct mica_op {
         struct mica_window window;       /* conv, depthwise, pools */
         enum mica_activation activation; /* fully connected, add, concatenation */
         float beta;                      /* softmax */
-        struct {
-            bool align_corners, half_pixel_centers;
-        } resize;
+        struct mica_resize resize;
         struct mica_detection detection;
     };
     int32_t axis; /* concatenation, already non-negative */
@@ -116,26 +123,61 @@ struct mica_graph {
 size_t mica_type_size(enum mica_type type);
 const char *mica_type_name(enum mica_type type);
 
+/* Name of a fused activation as the rules' sentences say it, "RELU6". */
+const char *mica_activation_name(enum mica_activation activation);
+
 int mica_graph_create(struct mica_log *log, struct mica_graph **graph);
 void mica_graph_destroy(struct mica_graph *graph); /* accepts NULL */
 
 /*
  * Copies `tensor` (name, dims, quantization arrays; not data) into the graph
- * and computes its size. A tensor nothing can use (non-positive dimension, too
- * large, scale not finite and positive, zero point out of its type's range,
- * array lengths that don't fit) is added all the same, with `problem` set.
+ * and computes its size; its index is the tensor count before the call. A tensor
+ * nothing can use (non-positive dimension, too large, scale not finite and
+ * positive, zero point out of its type's range, array lengths that don't fit) is
+ * added all the same, with `problem` set; it has no bytes, data or quantization
+ * then. A `problem` that the caller knows already is kept; `bytes` next to `data`,
+ * if not 0, must be the right size.
+ * Pointers to tensors move when a tensor is added.
  */
 int mica_graph_add_tensor(struct mica_graph *graph, const struct mica_tensor *tensor, struct mica_log *log);
+
+/* Gives a tensor that no operation uses yet another shape, for formats that leave shapes to be computed. */
+int mica_graph_set_shape(struct mica_graph *graph, int32_t tensor, uint32_t rank, const int32_t *dims,
+                         struct mica_log *log);
 
 /*
  * Copies `op` into the graph and checks its rules: indices, types, ranks, shapes,
  * quantization. What does not hold sets `problem`; only a tensor index outside
- * the graph or memory that runs out is an error.
+ * the graph or memory that runs out is an error. A `problem` that the caller
+ * knows already is kept and the rules are not looked at.
+ *
+ * Without a problem these hold, whatever the model said: counts of inputs and
+ * outputs, presence of required inputs, no output is a constant or also an
+ * input, all tensors are usable, shapes agree, window arithmetic fits 32 bits,
+ * integer tensors carry the quantization that the operation needs, and every
+ * requantization factor is finite, positive and below 2^30. Whether weights are
+ * constant is not a rule: look at `data`.
  */
 int mica_graph_add_op(struct mica_graph *graph, const struct mica_op *op, struct mica_log *log);
 
+/*
+ * The shape that output 0 of `op` must have, from its inputs (indices that
+ * exist) and parameters; `op` need not be part of the graph.
+ * False when it can't be told (inputs don't fit, reshape, unknown type).
+ */
+bool mica_op_infer_shape(const struct mica_graph *graph, const struct mica_op *op, uint32_t *rank,
+                         int32_t dims[MICA_MAX_RANK]);
+
 int mica_graph_set_io(struct mica_graph *graph, const int32_t *inputs, uint32_t input_count, const int32_t *outputs,
                       uint32_t output_count, struct mica_log *log);
+
+/*
+ * Checks that values flow in execution order, once all is added: an operation
+ * that reads what nobody computed before it, or writes an input, a constant or
+ * what another one computes, gets a `problem`; a graph output without a value is an
+ * error.
+ */
+int mica_graph_check_flow(struct mica_graph *graph, struct mica_log *log);
 
 /* Copies a string into the graph's arena; NULL when memory runs out. */
 const char *mica_graph_strdup(struct mica_graph *graph, const char *string);
