@@ -32,7 +32,8 @@ int mica_cpu_supports(const struct mica_graph *graph, uint32_t op, char *reason,
 /*
  * Runs operation `op`. data[t] is the value of graph tensor t, of its full
  * size, for every tensor the operation reads or writes (constants included);
- * inputs are not written. Fails with -ENOTSUP (as above) or -ENOMEM.
+ * inputs are not written. Fails with -ENOTSUP (as above), -ENOMEM, or -EINVAL
+ * when the values make no sense (a detection box of negative size).
  */
 int mica_cpu_run(const struct mica_graph *graph, uint32_t op, void *const *data, const struct mica_cpu_options *options,
                  struct mica_log *log);
