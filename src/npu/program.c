@@ -1,2 +1,84 @@
 /* SPDX-License-Identifier: MIT */
-#include <stddef.h>
+#include "npu/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/checked.h"
+
+void mica_program_destroy(struct mica_program *program)
+{
+    if (!program)
+        return;
+    for (uint32_t i = 0; program->buffers && i < program->buffer_count; i++)
+        free(program->buffers[i].data);
+    for (uint32_t i = 0; program->submits && i < program->submit_count; i++)
+        free(program->submits[i].stream);
+    free(program->buffers);
+    free(program->relocs);
+    free(program->inputs);
+    free(program->outputs);
+    free(program->jobs);
+    free(program->submits);
+    free(program);
+}
+
+static bool buffer_valid(const struct mica_program_buffer *buffer)
+{
+    return buffer->size > 0 && buffer->data_size <= buffer->size && (buffer->data || !buffer->data_size) &&
+           buffer->access && !(buffer->access & ~(unsigned)(MICA_ACCESS_READ | MICA_ACCESS_WRITE));
+}
+
+static bool reloc_valid(const struct mica_program *program, const struct mica_program_reloc *reloc)
+{
+    uint64_t size;
+    if (reloc->in_stream) {
+        if (reloc->where >= program->submit_count)
+            return false;
+        size = (uint64_t)program->submits[reloc->where].words * 4;
+    } else {
+        if (reloc->where >= program->buffer_count)
+            return false;
+        size = program->buffers[reloc->where].size;
+    }
+    return mica_range_inside(reloc->offset, 4, size) && reloc->target < program->buffer_count && reloc->shift <= 31 &&
+           reloc->addend < program->buffers[reloc->target].size;
+}
+
+static bool io_valid(const struct mica_program *program, const struct mica_program_io *io)
+{
+    return io->buffer < program->buffer_count &&
+           mica_range_inside(io->offset, io->size, program->buffers[io->buffer].size);
+}
+
+static bool submit_valid(const struct mica_program *program, const struct mica_program_submit *submit)
+{
+    return submit->words > 0 && submit->stream &&
+           mica_range_inside(submit->first_job, submit->job_count, program->job_count);
+}
+
+/* Arrays that have entries exist. */
+static bool arrays_valid(const struct mica_program *program)
+{
+    return (program->buffers || !program->buffer_count) && (program->relocs || !program->reloc_count) &&
+           (program->inputs || !program->input_count) && (program->outputs || !program->output_count) &&
+           (program->jobs || !program->job_count) && (program->submits || !program->submit_count);
+}
+
+bool mica_program_valid(const struct mica_program *program)
+{
+    bool valid = arrays_valid(program);
+    for (uint32_t i = 0; valid && i < program->buffer_count; i++)
+        valid = buffer_valid(&program->buffers[i]);
+    for (uint32_t i = 0; valid && i < program->submit_count; i++)
+        valid = submit_valid(program, &program->submits[i]);
+    for (uint32_t i = 0; valid && i < program->reloc_count; i++)
+        valid = reloc_valid(program, &program->relocs[i]);
+    for (uint32_t i = 0; valid && i < program->input_count; i++)
+        valid = io_valid(program, &program->inputs[i]);
+    for (uint32_t i = 0; valid && i < program->output_count; i++)
+        valid = io_valid(program, &program->outputs[i]);
+    for (uint32_t i = 0; valid && i < program->job_count; i++)
+        valid = memchr(program->jobs[i].unit, 0, sizeof(program->jobs[i].unit)) != NULL;
+    return valid;
+}

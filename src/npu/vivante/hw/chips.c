@@ -19,5 +19,62 @@ const struct viv_chip viv_a311d = {
     .offset_bits = 4,
     .multiplier_bits = 15,
     .z_offset_in_stream = true,
+    .coef_format = VIV_COEF_V7,
+    .bias_place = VIV_BIAS_AFTER_FIRST_WEIGHT,
+    .clock_mhz = 800,
+};
+
+/*
+ * The header of its coefficients has an average bias too, but every NN stream
+ * seen has 0 there (section 5.2.1), so ours have.
+ */
+const struct viv_chip viv_imx8mp = {
+    .name = "imx8mp",
+    .model = 0x8000,
+    .revision = 0x8002,
+    .product = 0x05080009,
+    .eco = 0x06000000,
+    .customer = 0x9f,
+    .nn_cores = 6,
+    .tp_cores = 3,
+    .input_depth = 9,
+    .accumulator_depth = 32,
+    .sram_bytes = 256 * 1024,
+    .zero_run_bits = 8,
+    .max_kernel = 15,
+    .max_tile = 64,
+    .offset_bits = 5,
+    .multiplier_bits = 23,
+    .coef_format = VIV_COEF_HUFFMAN,
+    .bias_place = VIV_BIAS_TABLE,
+    .coef_blocks_of_nine = true,
+    .coef_centred = true,
+    .hardware_depthwise = true,
+    .bias_input_zero = 128,
+    .clock_mhz = 1000,
+};
+
+const struct viv_chip viv_s905d3 = {
+    .name = "s905d3",
+    .model = 0x8000,
+    .revision = 0x7131,
+    .product = 0x08000001,
+    .eco = 0x02000000,
+    .customer = 0x99,
+    .nn_cores = 2,
+    .tp_cores = 1,
+    .input_depth = 6,
+    .accumulator_depth = 64,
+    .sram_bytes = 512 * 1024,
+    .zero_run_bits = 8,
+    .max_kernel = 11,
+    .max_tile = 64,
+    .offset_bits = 4,
+    .multiplier_bits = 15,
+    .z_offset_in_stream = true,
+    .coef_format = VIV_COEF_HUFFMAN,
+    .bias_place = VIV_BIAS_BEFORE_FIRST_WEIGHT,
+    .coef_precode = true,
+    .coef_average_bias = true,
     .clock_mhz = 800,
 };

@@ -6,6 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How a coefficient buffer is coded: COEF_COMPRESSION_ENHANCEMENT decides, not the version (section 1.4). */
+enum viv_coef_format {
+    VIV_COEF_V7,      /* tokens of zero run and value (section 5.1) */
+    VIV_COEF_HUFFMAN, /* Huffman-coded bytes (sections 5.2, 5.3) */
+};
+
+/* Where a kernel's bias is. */
+enum viv_bias_place {
+    VIV_BIAS_AFTER_FIRST_WEIGHT,
+    VIV_BIAS_BEFORE_FIRST_WEIGHT,
+    VIV_BIAS_TABLE, /* behind the streams, in channel order */
+};
+
 struct viv_chip {
     const char *name;
     uint32_t model, revision, product, eco, customer;
@@ -18,10 +31,21 @@ struct viv_chip {
     uint32_t offset_bits;                    /* of in_image_x/y_offset, two's complement */
     uint32_t multiplier_bits;                /* of post_multiplier, the leading one not counted */
     bool z_offset_in_stream;                 /* each kernel carries its output offset (V7 order) */
+    enum viv_coef_format coef_format;
+    enum viv_bias_place bias_place;
+    bool coef_blocks_of_nine; /* taps go in blocks of nine of the flattened kernel (section 5.2.2), else as on V7 */
+    bool coef_centred;        /* Huffman streams hold w - zero point, else w */
+    bool coef_precode;        /* Huffman streams may hold differences */
+    bool coef_average_bias;   /* an average bias other than 0 is known from NN streams of this chip */
+    bool hardware_depthwise;  /* NN_DEPTHWISE_SUPPORT */
+    uint32_t bias_input_zero; /* bias' = bias + (this - input zero point) * sum(w - zero point) */
     double clock_mhz;
 };
 
 extern const struct viv_chip viv_a311d;
+extern const struct viv_chip viv_imx8mp;
+/* No open driver was ever run on it: what is known comes from a compiler's output (section 1.4). */
+extern const struct viv_chip viv_s905d3;
 
 /* Field widths that bound every chip's jobs. */
 #define VIV_MAX_IMAGE 8191u     /* image columns and rows, 13 bits */

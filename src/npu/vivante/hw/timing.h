@@ -22,6 +22,7 @@ struct viv_memory_model {
 /* 8 bytes a cycle, 64-byte bursts: the setting that fits published silicon figures best. */
 extern const struct viv_memory_model viv_default_memory;
 
+/* Sizes are at least 1: whoever fills this in has checked them. */
 struct viv_nn_job {
     uint32_t in_w, in_h, in_channels; /* input image, pixels */
     uint32_t in_row_bytes, in_plane_bytes;
@@ -47,6 +48,10 @@ struct viv_cost {
 
 struct viv_cost viv_nn_cost(const struct viv_chip *chip, const struct viv_memory_model *memory,
                             const struct viv_nn_job *job);
+
+/* The cycles alone, for device-memory bytes that are known from elsewhere. */
+uint64_t viv_nn_cycles(const struct viv_chip *chip, const struct viv_memory_model *memory, const struct viv_nn_job *job,
+                       double read_bytes, double write_bytes);
 
 /* One core's descriptor; parts of a split operation run at the same time on different cores. */
 struct viv_cost viv_tp_cost(const struct viv_chip *chip, const struct viv_tp_job *job);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything that mainline submitted for the recorded one-operation models.
+ * Each job must give what the slow reference gives, and all but five models
+ * what the CPU gave; the five carry defects of the compiler in their streams.
+ */
+#include "support.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "reference.h"
+
+#define CAPTURES MICA_SHARED_DIR "/captures"
+
+#define FC "fc_128_32_0_4"
+#define FC_DESCRIPTOR 0xffff4000u
+
+/* Known defects of these streams: the specification, section 11. */
+static const char *const defective[] = {
+    "add_8_1_32_32_1_1_0_0_4",
+    "conv_s8_i8_k1_ic16_oc16_s1_p1",
+    "conv_s8_i8_k3_ic16_oc16_s1_p1",
+    "dw_s8_i8_k3_c16_s1_p1",
+    "fc_128_32_0_4",
+};
+
+static bool is_defective(const char *name)
+{
+    for (size_t i = 0; i < sizeof defective / sizeof defective[0]; i++)
+        if (!strcmp(defective[i], name))
+            return true;
+    return false;
+}
+
+static void compare_memory(const struct capture *capture, size_t submit, const struct bench *a, const uint8_t *b)
+{
+    for (size_t i = 0; i < capture->submits[submit].bo_count; i++) {
+        const struct capture_bo *bo = &capture->submits[submit].bos[i];
+        if (memcmp(a->memory.base + bo->address, b + bo->address, bo->size))
+            fail_msg("the buffer at 0x%llx is not what the reference makes of it", (unsigned long long)bo->address);
+    }
+}
+
+static bool equals_cpu(const struct capture *capture, const struct bench *bench)
+{
+    uint32_t address;
+    size_t different = 0;
+    assert_true(capture_output_address(capture, &bench->memory, &address));
+    for (size_t i = 0; i < capture->expected_size; i++)
+        different += bench->memory.base[address + i] != (capture->expected[i] ^ (capture->expected_signed ? 0x80 : 0));
+    print_message("  %zu of %zu bytes differ from the CPU's\n", different, capture->expected_size);
+    return different == 0;
+}
+
+static bool writable(const struct capture_submit *submit, uint32_t address)
+{
+    for (size_t i = 0; i < submit->bo_count; i++)
+        if (submit->bos[i].access & MICA_ACCESS_WRITE && address >= submit->bos[i].address &&
+            address - submit->bos[i].address < submit->bos[i].size)
+            return true;
+    return false;
+}
+
+/*
+ * The fully connected capture has its weights kernel after kernel, where the
+ * format wants the kernels of a core to take turns. Read as the format says,
+ * output offsets are weights, and the first of them is what the device faults on.
+ */
+static void faults_at_the_first_wild_offset(const struct capture *capture, size_t submit, const struct bench *bench,
+                                            int result)
+{
+    uint32_t planes[64];
+    size_t count = reference_planes(bench->memory.base, FC_DESCRIPTOR, planes, 64), i = 0;
+    assert_in_range(count, 1, 64);
+    while (i < count && writable(&capture->submits[submit], planes[i]))
+        i++;
+    assert_in_range(i, 0, count - 1);
+    char address[16];
+    snprintf(address, sizeof address, "0x%08x", planes[i]);
+    assert_int_equal(result, -EFAULT);
+    assert_non_null(strstr(bench->log.last_error, address));
+    print_message("  %s\n", bench->log.last_error);
+}
+
+static void run_capture(const char *name, const char *folder)
+{
+    struct capture capture;
+    struct bench bench;
+    struct mica_device_memory other;
+    char error[512];
+    if (capture_load(folder, &capture, error, sizeof error))
+        fail_msg("%s", error);
+    bench_open(&bench, NULL);
+    assert_int_equal(mica_device_memory_create(&other), 0);
+    for (size_t i = 0; i < capture.submit_count; i++) {
+        const struct capture_submit *submit = &capture.submits[i];
+        struct mica_job_report reports[64];
+        size_t count;
+        assert_int_equal(capture_map(&capture, i, &bench.memory), 0);
+        assert_int_equal(capture_map(&capture, i, &other), 0);
+        int result = viv_sim_run(bench.sim, submit->stream, submit->words, reports, 64, &count);
+        if (!strcmp(name, FC) && i == 1) {
+            faults_at_the_first_wild_offset(&capture, i, &bench, result);
+            continue;
+        }
+        if (result)
+            fail_msg("%s: %s", name, bench.log.last_error);
+        assert_int_equal(count, reference_run(other.base, submit->stream, submit->words));
+        compare_memory(&capture, i, &bench, other.base);
+    }
+    assert_int_equal(equals_cpu(&capture, &bench), !is_defective(name));
+    mica_device_memory_destroy(&other);
+    bench_close(&bench);
+    capture_release(&capture);
+}
+
+static void run_all(void **state)
+{
+    size_t count = 0;
+    struct dirent *entry;
+    DIR *directory = opendir(CAPTURES);
+    assert_non_null(directory);
+    while ((entry = readdir(directory))) {
+        char folder[512];
+        snprintf(folder, sizeof folder, "%s/%s/a311d", CAPTURES, entry->d_name);
+        if (entry->d_name[0] == '.' || access(folder, R_OK))
+            continue;
+        print_message("%s\n", entry->d_name);
+        run_capture(entry->d_name, folder);
+        count++;
+    }
+    closedir(directory);
+    assert_int_equal(count, 18);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(run_all)};
+    if (access(CAPTURES, R_OK))
+        return SKIP;
+    return cmocka_run_group_tests_name("A311D captures", tests, NULL, NULL);
+}
