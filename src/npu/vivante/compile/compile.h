@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The compiler of the Vivante NPUs; signatures of struct mica_npu_family. */
+#ifndef MICA_VIVANTE_COMPILE_COMPILE_H
+#define MICA_VIVANTE_COMPILE_COMPILE_H
+
+#include "npu/npu.h"
+
+int viv_supports(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op, char *reason, size_t size);
+
+int viv_compile(const struct mica_chip *chip, const struct mica_partition *partition, struct mica_threads *threads,
+                struct mica_log *log, struct mica_program **program);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "npu/vivante/compile/conv.h"
+
+#include <errno.h>
+
+#include "npu/vivante/compile/requant.h"
+#include "npu/vivante/compile/tile.h"
+
+struct viv_weights *viv_conv_weights(struct viv_plan *plan, const struct mica_op *op, uint32_t *index)
+{
+    struct viv_weights *weights = viv_plan_weights(plan, index);
+    if (!weights)
+        return NULL;
+    const struct mica_tensor *tensor = mica_op_input(plan->graph, op, 1), *bias = mica_op_input(plan->graph, op, 2);
+    weights->source = tensor->data;
+    weights->bias_source = bias ? bias->data : NULL;
+    weights->flip = viv_flip(tensor);
+    weights->zero_point = viv_zero_point(tensor);
+    weights->input_zero_point = viv_zero_point(mica_op_input(plan->graph, op, 0));
+    weights->phases = 1;
+    return weights;
+}
+
+int viv_conv_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref)
+{
+    uint32_t tensor = (uint32_t)plan->graph->ops[op].inputs[0];
+    const struct mica_tensor *t = &plan->graph->tensors[tensor];
+    struct viv_shape shape = viv_shape_of(t);
+    if (window->lowering != VIV_SPACE_TO_DEPTH)
+        return viv_need_planar(plan, tensor, op, ref);
+    struct viv_ref in;
+    bool from_nhwc = !viv_has_planar(plan, tensor) && shape.h % 2 == 0;
+    int error = from_nhwc ? viv_need_nhwc(plan, tensor, op, &in) : viv_need_planar(plan, tensor, op, &in);
+    if (!error)
+        error = viv_plan_storage(plan, (uint64_t)window->job_w * window->job_h * shape.c * VIV_PHASES, ref);
+    if (error)
+        return error;
+    uint8_t zero_point = viv_tensor_zero(t);
+    return from_nhwc ? viv_tp_space_to_depth_nhwc(plan, op, shape, in, *ref, zero_point)
+                     : viv_tp_space_to_depth(plan, op, shape, in, *ref, zero_point);
+}
+
+int viv_conv_arithmetic(struct viv_plan *plan, const struct mica_op *op, enum mica_activation activation,
+                        struct viv_nn *nn)
+{
+    const struct mica_tensor *in = mica_op_input(plan->graph, op, 0), *weights = mica_op_input(plan->graph, op, 1);
+    const struct mica_tensor *out = mica_op_output(plan->graph, op, 0);
+    struct viv_requant requant;
+    if (!viv_requant_make(plan->chip, in->quant.scale[0], weights->quant.scale[0], out->quant.scale[0], &requant) ||
+        !viv_activation_free(activation, out, &nn->relu))
+        return mica_fail(plan->log, -ENOTSUP, "%s \"%s\" has scales or an activation that the NN cores can't compute",
+                         op->type, out->name);
+    nn->post_multiplier = requant.multiplier;
+    nn->post_shift = requant.shift;
+    nn->in_zero_point = viv_zero_point(in);
+    nn->out_zero_point = viv_zero_point(out);
+    return 0;
+}
+
+int viv_conv_geometry(struct viv_plan *plan, const struct mica_op *op, const struct viv_window *window,
+                      struct viv_nn *nn)
+{
+    nn->in_w = nn->in_x_stride = window->job_w;
+    nn->in_h = nn->in_y_stride = window->job_h;
+    nn->kernel_w = window->kernel_w;
+    nn->kernel_h = window->kernel_h;
+    nn->x_offset = window->x_offset;
+    nn->y_offset = window->y_offset;
+    nn->first_pixel = window->lowering == VIV_FIRST_PIXEL;
+    nn->out_w = window->out_w * (nn->first_pixel ? 2 : 1);
+    nn->out_h = window->out_h * (nn->first_pixel ? 2 : 1);
+    nn->out_x_stride = window->out_w;
+    nn->out_y_stride = window->out_h;
+    return viv_conv_arithmetic(plan, op, op->window.activation, nn);
+}
+
+/* Pixels of a 1x1 job do not know their neighbours: an image without padding can have any width. */
+static bool can_fold(const struct viv_nn *nn)
+{
+    return nn->kernel_w == 1 && nn->kernel_h == 1 && !nn->first_pixel && !nn->x_offset && !nn->y_offset &&
+           nn->in_w == nn->out_w && nn->in_h == nn->out_h;
+}
+
+static void fold(struct viv_nn *nn, uint32_t columns)
+{
+    uint32_t rows = nn->in_w * nn->in_h / columns;
+    nn->in_w = nn->in_x_stride = nn->out_w = nn->out_x_stride = columns;
+    nn->in_h = nn->in_y_stride = nn->out_h = nn->out_y_stride = rows;
+}
+
+/* The tile, for a 1x1 job over the image as it is or folded to 16, 32 or 64 columns (timing.md, section 7.5). */
+static void choose_shape(const struct viv_chip *chip, struct viv_nn *nn, uint64_t stream_bytes, double density)
+{
+    viv_tile_choose(chip, nn, stream_bytes, density);
+    uint32_t pixels = nn->in_w * nn->in_h;
+    for (uint32_t columns = 16; can_fold(nn) && columns <= 64; columns *= 2) {
+        struct viv_nn folded = *nn;
+        if (pixels % columns || pixels / columns > VIV_MAX_IMAGE)
+            continue;
+        fold(&folded, columns);
+        viv_tile_choose(chip, &folded, stream_bytes, density);
+        if (folded.tile.cycles < nn->tile.cycles)
+            *nn = folded;
+    }
+}
+
+int viv_lower_conv(struct viv_plan *plan, uint32_t op_index)
+{
+    const struct mica_op *op = &plan->graph->ops[op_index];
+    const struct mica_tensor *filter = mica_op_input(plan->graph, op, 1);
+    struct viv_nn nn = {0};
+    struct viv_window window;
+    char reason[128];
+    if (!viv_window_make(plan->chip, plan->graph, op, &window, reason, sizeof(reason)))
+        return mica_fail(plan->log, -ENOTSUP, "%s", reason);
+    int error = viv_conv_geometry(plan, op, &window, &nn);
+    if (!error)
+        error = viv_conv_input(plan, op_index, &window, &nn.in);
+    if (!error)
+        error = viv_make_planar(plan, (uint32_t)op->outputs[0], &nn.out);
+    if (error)
+        return error;
+    struct viv_weights *weights = viv_conv_weights(plan, op, &nn.weights);
+    if (!weights)
+        return -ENOMEM;
+    weights->kernels = (uint32_t)filter->dims[0];
+    weights->channels = (uint32_t)filter->dims[3];
+    weights->tap_stride = weights->channels;
+    weights->channel_stride = 1;
+    weights->kernel_stride = (size_t)(filter->dims[1] * filter->dims[2]) * weights->channels;
+    viv_window_map(&window, &op->window, weights);
+    weights->pointwise = weights->taps == 1;
+    nn.in_c = weights->channels * weights->phases;
+    nn.out_c = weights->kernels;
+    double density = weights->pointwise ? 1 : viv_weights_density(weights);
+    choose_shape(plan->chip, &nn, viv_coef_v7_estimate(plan->chip, nn.out_c, nn.in_c, weights->taps, density), density);
+    struct viv_job *job = viv_plan_job(plan, op_index, true);
+    if (!job)
+        return -ENOMEM;
+    job->nn = nn;
+    job->macs = mica_op_macs(plan->graph, op);
+    return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fully connected layers: the flat input as an image of k x k pixels and a
+ * kernel of the same size, one output pixel (specification, section 7.6). The
+ * kernel is square because only square ones are known to run (section 5.1).
+ */
+#include "npu/vivante/compile/conv.h"
+
+#include <errno.h>
+
+#include "npu/vivante/compile/tile.h"
+
+uint32_t viv_fully_connected_kernel(const struct viv_chip *chip, uint32_t inputs)
+{
+    uint32_t size = chip->max_kernel;
+    while (size > 1 && inputs % (size * size))
+        size--;
+    return inputs == 1 ? 2 : size; /* one input: a 1x1 kernel needs two channels (section 7.4) */
+}
+
+static void set_geometry(struct viv_nn *nn, uint32_t size, uint32_t pixels, uint32_t channels, uint32_t outputs)
+{
+    nn->kernel_w = nn->kernel_h = size;
+    nn->in_w = nn->in_h = nn->in_x_stride = nn->in_y_stride = pixels;
+    nn->in_c = channels;
+    nn->out_w = nn->out_h = nn->out_x_stride = nn->out_y_stride = 1;
+    nn->out_c = outputs;
+}
+
+static void map_weights(struct viv_weights *weights, uint32_t size, uint32_t inputs)
+{
+    uint16_t order[VIV_MAX_TAPS];
+    uint32_t pixels = inputs == 1 ? 1 : size * size;
+    weights->channels = inputs / pixels;
+    weights->kernel_stride = inputs;
+    weights->channel_stride = pixels;
+    weights->tap_stride = 1;
+    weights->taps = size * size;
+    weights->pointwise = size == 1;
+    viv_tap_order(size, size, order);
+    for (uint32_t i = 0; i < weights->taps; i++)
+        weights->map[0][i] = order[i] < pixels ? (int16_t)order[i] : -1;
+}
+
+int viv_lower_fully_connected(struct viv_plan *plan, uint32_t op_index)
+{
+    const struct mica_op *op = &plan->graph->ops[op_index];
+    const struct mica_tensor *filter = mica_op_input(plan->graph, op, 1);
+    uint32_t outputs = (uint32_t)filter->dims[0], inputs = (uint32_t)filter->dims[1];
+    uint32_t size = viv_fully_connected_kernel(plan->chip, inputs);
+    struct viv_nn nn = {0};
+    int error = viv_conv_arithmetic(plan, op, op->activation, &nn);
+    if (!error)
+        error = viv_need_nhwc(plan, (uint32_t)op->inputs[0], op_index, &nn.in);
+    if (!error)
+        error = viv_make_nhwc(plan, (uint32_t)op->outputs[0], &nn.out);
+    if (error)
+        return error;
+    struct viv_weights *weights = viv_conv_weights(plan, op, &nn.weights);
+    if (!weights)
+        return -ENOMEM;
+    weights->kernels = outputs;
+    map_weights(weights, size, inputs);
+    set_geometry(&nn, size, inputs == 1 ? 1 : size, weights->channels, outputs);
+    double density = weights->pointwise ? 1 : viv_weights_density(weights);
+    viv_tile_choose(plan->chip, &nn, viv_coef_v7_estimate(plan->chip, outputs, nn.in_c, weights->taps, density),
+                    density);
+    struct viv_job *job = viv_plan_job(plan, op_index, true);
+    if (!job)
+        return -ENOMEM;
+    job->nn = nn;
+    job->macs = mica_op_macs(plan->graph, op);
+    return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Places the plan's storages: which program buffer, and where in it. */
+#ifndef MICA_VIVANTE_COMPILE_MEMORY_H
+#define MICA_VIVANTE_COMPILE_MEMORY_H
+
+#include "npu/vivante/compile/plan.h"
+
+/*
+ * Storages that live at the same time do not overlap in the scratch buffer;
+ * external ones get buffers `first_external` and following in order. Sets
+ * `buffer` and `offset` of every used storage, plan->scratch_bytes, and
+ * *external_count.
+ */
+int viv_memory_place(struct viv_plan *plan, uint32_t scratch, uint32_t first_external, uint32_t *external_count);
+
+#endif

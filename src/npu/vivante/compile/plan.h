@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The compiler's own picture of a program, between the graph and the words:
+ * storages (pieces of memory, not yet placed), jobs on references into them,
+ * and the weights that the NN jobs need. lower.h fills it, memory.c places
+ * the storages, emit.c turns it into a mica_program.
+ */
+#ifndef MICA_VIVANTE_COMPILE_PLAN_H
+#define MICA_VIVANTE_COMPILE_PLAN_H
+
+#include "npu/npu.h"
+#include "npu/vivante/compile/coef_v7.h"
+#include "npu/vivante/compile/weights.h"
+#include "npu/vivante/hw/chips.h"
+
+#define VIV_NONE UINT32_MAX
+#define VIV_MAX_TP_PARTS 8 /* more than any chip has TP cores */
+
+/*
+ * A piece of memory with one address. A storage that was claimed by another
+ * one lives at a fixed place inside it (concatenation slices, the two inputs
+ * of an addition).
+ */
+struct viv_storage {
+    uint64_t size;
+    uint32_t parent; /* VIV_NONE: stands alone */
+    uint64_t parent_offset;
+    bool is_input; /* holds a partition input as the host writes it */
+    /* The rest counts for storages without a parent only. */
+    bool external;        /* gets a program buffer of its own: the host reads or writes it */
+    unsigned access;      /* what jobs do with it, enum mica_access */
+    uint32_t first, last; /* jobs that use it; first UINT32_MAX: none does */
+    uint32_t buffer;      /* program buffer and place in it, set by viv_memory_place() */
+    uint64_t offset;
+};
+
+/* A byte of a storage. */
+struct viv_ref {
+    uint32_t storage; /* VIV_NONE: nothing */
+    uint64_t offset;
+};
+
+/* Output tile and superblocks of an NN job, and what of it the on-chip SRAM keeps. */
+struct viv_tile {
+    uint32_t x, y, kernels_per_core;
+    bool image_cached, kernel_cached;
+    uint64_t cycles; /* what the timing model says */
+};
+
+/* One NN job: everything its descriptor says, in the descriptor's terms. */
+struct viv_nn {
+    struct viv_ref in, out;
+    uint32_t in_w, in_h, in_c;
+    uint32_t in_x_stride, in_y_stride; /* bytes per row, rows per plane */
+    uint32_t kernel_w, kernel_h;
+    int32_t x_offset, y_offset;
+    uint32_t out_w, out_h, out_c; /* before pooling */
+    uint32_t out_x_stride, out_y_stride;
+    bool first_pixel; /* pooling mode 3: the top left of each 2x2 is kept */
+    bool relu;
+    uint8_t in_zero_point, out_zero_point;
+    uint32_t post_multiplier, post_shift;
+    struct viv_tile tile;
+    uint32_t weights;      /* index in the plan */
+    uint32_t first_kernel; /* of the weights: the job computes out_c of their kernels */
+    struct viv_coefficients coefficients;
+};
+
+/* What one TP core scans and where it writes (specification, section 4.1). */
+struct viv_tp_part {
+    uint64_t in_offset, out_offset; /* added to the job's references */
+    uint32_t x_size, y_size, z_size, stride, slice;
+    int32_t window_x, window_y, window_x_end, window_y_end; /* inclusive */
+    uint32_t tile_x, tile_y;
+    struct {
+        uint32_t inc, count;
+    } loop[6];
+    uint32_t loop_6_inc;
+};
+
+struct viv_tp {
+    struct viv_ref in, out;
+    uint8_t zero_point;
+    bool reshuffle; /* resets loops 1 and 3, and does not mark its parts as split (specification, sections 2.3, 4.2) */
+    uint32_t part_count;
+    struct viv_tp_part parts[VIV_MAX_TP_PARTS];
+};
+
+struct viv_job {
+    bool is_nn;
+    uint32_t op; /* graph index */
+    uint64_t macs;
+    union {
+        struct viv_nn nn;
+        struct viv_tp tp;
+    };
+};
+
+/* The forms in which a tensor's value exists. Equal references when both layouts are the same bytes. */
+struct viv_value {
+    struct viv_ref nhwc, planar;
+    uint32_t reshape_of; /* tensor with the same NHWC bytes; VIV_NONE: none */
+    uint32_t op;         /* graph index of the operation that computes it; VIV_NONE: an input or not yet */
+};
+
+struct viv_plan {
+    const struct viv_chip *chip;
+    const struct mica_partition *partition;
+    const struct mica_graph *graph;
+    struct mica_threads *threads;
+    struct mica_log *log;
+
+    struct viv_storage *storages;
+    uint32_t storage_count, storage_capacity;
+    struct viv_job *jobs;
+    uint32_t job_count, job_capacity;
+    struct viv_weights **weights;
+    uint32_t weights_count, weights_capacity;
+    struct viv_value *values; /* per graph tensor */
+    uint64_t scratch_bytes;
+};
+
+int viv_plan_init(struct viv_plan *plan, const struct viv_chip *chip, const struct mica_partition *partition,
+                  struct mica_threads *threads, struct mica_log *log);
+void viv_plan_finish(struct viv_plan *plan);
+
+/* A new storage of `size` bytes; *ref gets its first byte. */
+int viv_plan_storage(struct viv_plan *plan, uint64_t size, struct viv_ref *ref);
+
+/*
+ * Puts the storage of `ref` at `offset` of `parent` for good. False when that
+ * is not possible, because `ref` does not begin it, it is larger than `size`,
+ * or it has a place already.
+ */
+bool viv_plan_claim(struct viv_plan *plan, struct viv_ref ref, uint64_t size, uint32_t parent, uint64_t offset);
+
+/* The storage without parent that `ref` lies in, and where. */
+struct viv_ref viv_plan_resolve(const struct viv_plan *plan, struct viv_ref ref);
+
+/* A new zeroed job; the pointer lives until the next call. NULL when memory runs out. */
+struct viv_job *viv_plan_job(struct viv_plan *plan, uint32_t op, bool is_nn);
+
+/* New zeroed weights, owned by the plan, that stay where they are; *index names them. NULL when memory runs out. */
+struct viv_weights *viv_plan_weights(struct viv_plan *plan, uint32_t *index);
+
+#endif

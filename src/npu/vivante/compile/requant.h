@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Scales and zero points as the hardware wants them (specification, sections 6.1 and 6.2). */
+#ifndef MICA_VIVANTE_COMPILE_REQUANT_H
+#define MICA_VIVANTE_COMPILE_REQUANT_H
+
+#include <math.h>
+#include <string.h>
+
+#include "graph/graph.h"
+#include "npu/vivante/hw/chips.h"
+
+struct viv_requant {
+    uint32_t multiplier, shift;
+};
+
+/* The factor in * weight / out, each step rounded to float32; false when the chip's fields can't hold it. */
+static inline bool viv_requant_make(const struct viv_chip *chip, float in, float weight, float out,
+                                    struct viv_requant *requant)
+{
+    float product = in * weight, scale = product / out;
+    uint32_t bits;
+    memcpy(&bits, &scale, 4);
+    uint32_t exponent = bits >> 23 & 0xff;
+    if (!(scale > 0) || exponent == 0 || exponent == 255)
+        return false;
+    requant->multiplier = (bits & 0x7fffff) >> (23 - chip->multiplier_bits);
+    /* The result is acc * (2^15 + m) / 2^s on chips with a 15-bit m; with 23 bits the hardware adds 23 to s itself. */
+    requant->shift = (chip->multiplier_bits == 23 ? 127u : 127u + chip->multiplier_bits) - exponent;
+    return requant->shift <= 127; /* 7 bits; a larger exponent wraps to far above */
+}
+
+/* int8 tensors live in the device as uint8, 128 higher. */
+static inline uint8_t viv_zero_point(const struct mica_tensor *tensor)
+{
+    return (uint8_t)(tensor->quant.zero_point[0] + (tensor->type == MICA_TYPE_INT8 ? 128 : 0));
+}
+
+static inline uint8_t viv_flip(const struct mica_tensor *tensor)
+{
+    return tensor->type == MICA_TYPE_INT8 ? 0x80 : 0;
+}
+
+/* Is clamping to `activation` what clamping to 0..255 does, perhaps with the hardware's clamp at the zero point? */
+static inline bool viv_activation_free(enum mica_activation activation, const struct mica_tensor *out, bool *relu)
+{
+    float zero = viv_zero_point(out), scale = out->quant.scale[0];
+    *relu = activation == MICA_ACT_RELU || activation == MICA_ACT_RELU6;
+    switch (activation) {
+    case MICA_ACT_NONE:
+    case MICA_ACT_RELU:
+        return true;
+    case MICA_ACT_RELU6:
+        return zero + roundf(6.0f / scale) >= 255.0f;
+    case MICA_ACT_RELU_N1_TO_1:
+        return zero + roundf(1.0f / scale) >= 255.0f && zero + roundf(-1.0f / scale) <= 0.0f;
+    }
+    return false;
+}
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Jobs of the tensor processor that move bytes: a scan of the input and an
+ * odometer of output addresses (specification, sections 4.1 and 4.2). They are
+ * cut over the TP cores along whole slices or rows only, so that no part
+ * leaves the image (section 4.3).
+ */
+#include "npu/vivante/compile/lower.h"
+
+#include <errno.h>
+
+#include "util/checked.h"
+
+/* Below this many elements a job's fixed 1512 cycles outweigh what another core saves. */
+#define SPLIT_ELEMENTS 2048u
+
+static struct viv_tp *new_job(struct viv_plan *plan, uint32_t op, struct viv_ref in, struct viv_ref out,
+                              uint8_t zero_point)
+{
+    struct viv_job *job = viv_plan_job(plan, op, false);
+    if (!job)
+        return NULL;
+    job->tp.in = in;
+    job->tp.out = out;
+    job->tp.zero_point = zero_point;
+    return &job->tp;
+}
+
+/* The next part, with every loop once around. */
+static struct viv_tp_part *add_part(struct viv_tp *tp)
+{
+    struct viv_tp_part *part = &tp->parts[tp->part_count++];
+    for (unsigned i = 0; i < 6; i++)
+        part->loop[i].count = 1;
+    return part;
+}
+
+static void set_loop(struct viv_tp_part *part, unsigned loop, uint32_t inc, uint32_t count)
+{
+    part->loop[loop].inc = inc;
+    part->loop[loop].count = count;
+}
+
+/* Window and tile: the whole of [0, w) x [0, h). */
+static void scan_all(struct viv_tp_part *part, uint32_t w, uint32_t h)
+{
+    part->x_size = part->tile_x = w;
+    part->y_size = part->tile_y = h;
+    part->window_x_end = (int32_t)w - 1;
+    part->window_y_end = (int32_t)h - 1;
+}
+
+/* A walk over [0, count) in as many pieces as there are cores to use. */
+struct split {
+    uint32_t count, parts, start, size, index;
+};
+
+static struct split split_over(const struct viv_plan *plan, uint32_t count, uint64_t elements)
+{
+    uint32_t cores = elements < SPLIT_ELEMENTS ? 1 : plan->chip->tp_cores;
+    return (struct split){.count = count, .parts = count < cores ? count : cores};
+}
+
+static bool split_next(struct split *split)
+{
+    split->start += split->size;
+    if (split->index == split->parts)
+        return false;
+    split->size = mica_cdiv(split->count - split->start, split->parts - split->index++);
+    return true;
+}
+
+static uint64_t elements_of(struct viv_shape shape)
+{
+    return (uint64_t)shape.w * shape.h * shape.c;
+}
+
+/* Columns are channels, rows are columns, slices are rows: tiles of one channel of one image row. */
+int viv_tp_transpose(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in, struct viv_ref out,
+                     uint8_t zero_point)
+{
+    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    if (!tp)
+        return -ENOMEM;
+    struct split split = split_over(plan, shape.h, elements_of(shape));
+    while (split_next(&split)) {
+        struct viv_tp_part *part = add_part(tp);
+        scan_all(part, shape.c, shape.w);
+        part->tile_x = 1;
+        part->z_size = split.size;
+        part->stride = shape.c;
+        part->slice = shape.w * shape.c;
+        part->in_offset = (uint64_t)split.start * part->slice;
+        part->out_offset = (uint64_t)split.start * shape.w;
+        set_loop(part, 0, 1, shape.w);
+        set_loop(part, 1, shape.w * shape.h, shape.c);
+        set_loop(part, 2, shape.w, split.size);
+    }
+    return 0;
+}
+
+/* Planes below each other as one tall image; too tall ones as slices. */
+int viv_tp_detranspose(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in,
+                       struct viv_ref out, uint8_t zero_point)
+{
+    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    if (!tp)
+        return -ENOMEM;
+    struct split split = split_over(plan, shape.c, elements_of(shape));
+    while (split_next(&split)) {
+        struct viv_tp_part *part = add_part(tp);
+        bool tall = (uint64_t)shape.h * split.size <= INT16_MAX;
+        scan_all(part, shape.w, tall ? shape.h * split.size : shape.h);
+        part->z_size = tall ? 1 : split.size;
+        if (tall)
+            part->tile_x = part->tile_y = 1;
+        part->stride = shape.w;
+        part->slice = tall ? shape.w * shape.h * shape.c : shape.w * shape.h;
+        part->in_offset = (uint64_t)split.start * shape.w * shape.h;
+        part->out_offset = split.start;
+        set_loop(part, 0, shape.c, shape.w);
+        set_loop(part, 2, shape.w * shape.c, shape.h);
+        set_loop(part, 3, 1, split.size);
+    }
+    return 0;
+}
+
+/* Bytes [start, start + rows * columns) as an image. */
+static void copy_part(struct viv_tp *tp, uint64_t start, uint32_t columns, uint32_t rows)
+{
+    struct viv_tp_part *part = add_part(tp);
+    scan_all(part, columns, rows);
+    part->z_size = 1;
+    part->stride = columns;
+    part->slice = columns * rows;
+    part->in_offset = part->out_offset = start;
+    set_loop(part, 0, 0, 1);
+    set_loop(part, 1, 1, columns);
+    set_loop(part, 2, columns, rows);
+    part->loop_6_inc = part->slice;
+}
+
+int viv_tp_copy(struct viv_plan *plan, uint32_t op, uint64_t size, struct viv_ref in, struct viv_ref out,
+                uint8_t zero_point)
+{
+    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    if (!tp)
+        return -ENOMEM;
+    uint32_t columns = size > UINT64_C(1) << 24 ? 16384 : 512; /* rows stay below 2^15 up to the largest tensor */
+    struct split split = split_over(plan, (uint32_t)(size / columns), size);
+    while (split_next(&split))
+        copy_part(tp, (uint64_t)split.start * columns, columns, split.size);
+    uint32_t rest = (uint32_t)(size % columns);
+    if (rest)
+        copy_part(tp, size - rest, rest, 1);
+    return 0;
+}
+
+int viv_tp_pad(struct viv_plan *plan, uint32_t op, struct viv_shape shape, const struct mica_padding *padding,
+               struct viv_ref in, struct viv_ref out, uint8_t zero_point)
+{
+    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    if (!tp)
+        return -ENOMEM;
+    uint32_t w = shape.w + (uint32_t)(padding->left + padding->right);
+    uint32_t h = shape.h + (uint32_t)(padding->top + padding->bottom);
+    struct split split = split_over(plan, shape.c, (uint64_t)w * h * shape.c);
+    while (split_next(&split)) {
+        struct viv_tp_part *part = add_part(tp);
+        scan_all(part, shape.w, shape.h);
+        part->window_x = -padding->left;
+        part->window_y = -padding->top;
+        part->window_x_end += padding->right;
+        part->window_y_end += padding->bottom;
+        part->tile_x = w;
+        part->tile_y = h;
+        part->z_size = split.size;
+        part->stride = shape.w;
+        part->slice = shape.w * shape.h;
+        part->in_offset = (uint64_t)split.start * part->slice;
+        part->out_offset = (uint64_t)split.start * w * h;
+        set_loop(part, 0, 0, 1);
+        set_loop(part, 1, 1, w);
+        set_loop(part, 2, w, h);
+        part->loop_6_inc = w * h;
+    }
+    return 0;
+}
+
+int viv_tp_space_to_depth(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in,
+                          struct viv_ref out, uint8_t zero_point)
+{
+    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    if (!tp)
+        return -ENOMEM;
+    tp->reshuffle = true;
+    uint32_t w = mica_cdiv(shape.w, 2), h = mica_cdiv(shape.h, 2);
+    struct split split = split_over(plan, shape.c, elements_of(shape));
+    while (split_next(&split)) {
+        struct viv_tp_part *part = add_part(tp);
+        scan_all(part, shape.w, shape.h);
+        part->window_x_end = (int32_t)(2 * w) - 1;
+        part->window_y_end = (int32_t)(2 * h) - 1;
+        part->tile_x = 2 * w;
+        part->tile_y = 2 * h;
+        part->z_size = split.size;
+        part->stride = shape.w;
+        part->slice = shape.w * shape.h;
+        part->in_offset = (uint64_t)split.start * part->slice;
+        part->out_offset = (uint64_t)split.start * 4 * w * h;
+        set_loop(part, 0, w * h, 2);
+        set_loop(part, 1, 1, w);
+        set_loop(part, 2, 2 * w * h, 2);
+        set_loop(part, 3, w, h);
+        part->loop_6_inc = 4 * w * h;
+    }
+    return 0;
+}
+
+/* The scan of a transpose, with the columns' and rows' parities as loops of their own. */
+int viv_tp_space_to_depth_nhwc(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in,
+                               struct viv_ref out, uint8_t zero_point)
+{
+    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    if (!tp)
+        return -ENOMEM;
+    uint32_t w = mica_cdiv(shape.w, 2), h = shape.h / 2;
+    struct split split = split_over(plan, h, elements_of(shape));
+    while (split_next(&split)) {
+        struct viv_tp_part *part = add_part(tp);
+        scan_all(part, shape.c, shape.w);
+        part->window_y_end = (int32_t)(2 * w) - 1;
+        part->tile_x = 1;
+        part->tile_y = 2 * w;
+        part->z_size = 2 * split.size;
+        part->stride = shape.c;
+        part->slice = shape.w * shape.c;
+        part->in_offset = (uint64_t)split.start * 2 * part->slice;
+        part->out_offset = (uint64_t)split.start * w;
+        set_loop(part, 0, w * h, 2);
+        set_loop(part, 1, 1, w);
+        set_loop(part, 2, 4 * w * h, shape.c);
+        set_loop(part, 3, 2 * w * h, 2);
+        set_loop(part, 4, w, split.size);
+    }
+    return 0;
+}

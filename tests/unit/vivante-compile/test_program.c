@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* A small program of all operations: valid, invalid after each change, and compiled while memory runs out. */
+#include "support.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "npu/vivante/compile/compile.h"
+#include "npu/vivante/hw/chips.h"
+
+static const struct mica_chip chip = {.name = "a311d", .clock_mhz = 800, .parameters = &viv_a311d};
+
+/* ---- allocations that fail on demand (linked with --wrap) ------------------- */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static long allocations_left = -1; /* negative: no limit */
+
+static bool allowed(void)
+{
+    if (allocations_left == 0)
+        return false;
+    allocations_left -= allocations_left > 0;
+    return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return allowed() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return allowed() ? __real_calloc(count, size) : NULL;
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return allowed() ? __real_realloc(old, size) : NULL;
+}
+
+/* ---- the program --------------------------------------------------------------- */
+
+struct subject {
+    struct net net;
+    struct mica_partition partition;
+};
+
+static int32_t conv(struct net *net, int32_t in, const struct spec *out, bool depthwise, int32_t stride)
+{
+    static uint8_t weights[3 * 3 * 16 * 16];
+    struct spec filter = {MICA_TYPE_UINT8, 0.01f, 100, 4, {16, 3, 3, 16}};
+    filter.dims[0] = depthwise ? 1 : out->dims[3];
+    filter.dims[3] = net->graph->tensors[in].dims[3];
+    struct mica_op op = {.kind = depthwise ? MICA_OP_DEPTHWISE_CONV_2D : MICA_OP_CONV_2D};
+    op.window = (struct mica_window){3, 3, stride, stride, 1, 1, {1, 1, 1, 1}, MICA_ACT_NONE, 1};
+    const int32_t inputs[] = {in, net_tensor(net, &filter, weights)};
+    int32_t index = net_tensor(net, out, NULL);
+    net_op(net, op, "CONV", inputs, 2, index);
+    return index;
+}
+
+/* conv -> depthwise -> add -> concatenation with the first -> pad -> strided conv -> reshape -> fully connected */
+static void build(struct subject *subject)
+{
+    struct net *net = &subject->net;
+    static uint8_t weights[10 * 7 * 7 * 8];
+    struct spec image = {MICA_TYPE_UINT8, 0.02f, 10, 4, {1, 10, 10, 3}}, deep = image, wide, padded, small;
+    struct spec flat = {MICA_TYPE_UINT8, 0.02f, 10, 2, {1, 7 * 7 * 8}}, end = flat, filter = flat, amounts;
+    deep.dims[3] = 16;
+    wide = deep;
+    wide.dims[3] = 32;
+    padded = wide;
+    padded.dims[1] = padded.dims[2] = 13;
+    small = padded;
+    small.dims[1] = small.dims[2] = 7;
+    small.dims[3] = 8;
+    end.dims[1] = filter.dims[0] = 10;
+    filter.dims[1] = flat.dims[1];
+    amounts = (struct spec){.type = MICA_TYPE_INT32, .rank = 2, .dims = {4, 2}};
+    const int32_t pads[] = {0, 0, 1, 2, 1, 2, 0, 0};
+    net_open(net);
+    int32_t in = net_tensor(net, &image, NULL);
+    int32_t a = conv(net, in, &deep, false, 1), b = conv(net, a, &deep, true, 1);
+    int32_t sum = net_tensor(net, &deep, NULL), joined = net_tensor(net, &wide, NULL);
+    const int32_t terms[] = {a, b}, parts[] = {sum, a};
+    net_op(net, (struct mica_op){.kind = MICA_OP_ADD}, "ADD", terms, 2, sum);
+    net_op(net, (struct mica_op){.kind = MICA_OP_CONCATENATION, .axis = 3}, "CONCATENATION", parts, 2, joined);
+    const int32_t pad[] = {joined, net_tensor(net, &amounts, pads)};
+    int32_t bordered = net_tensor(net, &padded, NULL), vector = net_tensor(net, &flat, NULL);
+    net_op(net, (struct mica_op){.kind = MICA_OP_PAD}, "PAD", pad, 2, bordered);
+    int32_t halved = conv(net, bordered, &small, false, 2);
+    net_op(net, (struct mica_op){.kind = MICA_OP_RESHAPE}, "RESHAPE", &halved, 1, vector);
+    const int32_t full[] = {vector, net_tensor(net, &filter, weights)};
+    int32_t out = net_tensor(net, &end, NULL);
+    net_op(net, (struct mica_op){.kind = MICA_OP_FULLY_CONNECTED}, "FULLY_CONNECTED", full, 2, out);
+    char reason[256];
+    for (uint32_t i = 0; i < net->graph->op_count; i++)
+        if (viv_supports(&chip, net->graph, i, reason, sizeof(reason)))
+            fail_msg("operation %u: %s", i, reason);
+    const int32_t outputs[] = {out, sum};
+    partition_init(&subject->partition, net, &in, 1, outputs, 2);
+}
+
+static void drop(struct subject *subject)
+{
+    partition_finish(&subject->partition);
+    net_close(&subject->net);
+}
+
+static struct mica_program *compile(struct subject *subject)
+{
+    struct mica_program *program = NULL;
+    if (viv_compile(&chip, &subject->partition, NULL, &subject->net.log, &program))
+        fail_msg("%s", subject->net.log.last_error);
+    return program;
+}
+
+static void running_out_of_memory_is_an_error_and_nothing_else(void **state)
+{
+    (void)state;
+    struct subject subject;
+    build(&subject);
+    long allowance = 0;
+    for (int result = -1; result; allowance++) {
+        struct mica_program *program = NULL;
+        allocations_left = allowance;
+        result = viv_compile(&chip, &subject.partition, NULL, &subject.net.log, &program);
+        allocations_left = -1;
+        if (result)
+            assert_int_equal(result, -ENOMEM);
+        assert_true((result == 0) == (program != NULL));
+        mica_program_destroy(program);
+    }
+    assert_true(allowance > 20);
+    drop(&subject);
+}
+
+/* The same input makes the same program, and every byte of memory that the device may reach is accounted for. */
+static void compiling_twice_gives_the_same(void **state)
+{
+    (void)state;
+    struct subject subject;
+    build(&subject);
+    struct mica_program *a = compile(&subject), *b = compile(&subject);
+    assert_int_equal(a->buffer_count, b->buffer_count);
+    for (uint32_t i = 0; i < a->buffer_count; i++) {
+        assert_int_equal(a->buffers[i].size, b->buffers[i].size);
+        assert_int_equal(a->buffers[i].data_size, b->buffers[i].data_size);
+        if (a->buffers[i].data_size)
+            assert_memory_equal(a->buffers[i].data, b->buffers[i].data, a->buffers[i].data_size);
+    }
+    assert_int_equal(a->reloc_count, b->reloc_count);
+    assert_memory_equal(a->submits[1].stream, b->submits[1].stream, a->submits[1].words * 4);
+    mica_program_destroy(a);
+    mica_program_destroy(b);
+    drop(&subject);
+}
+
+#define EXPECT_INVALID(place, value)               \
+    do {                                           \
+        assert_true(mica_program_valid(program));  \
+        __typeof__(place) saved = (place);         \
+        (place) = (value);                         \
+        assert_false(mica_program_valid(program)); \
+        (place) = saved;                           \
+    } while (0)
+
+static void a_damaged_program_is_not_valid(void **state)
+{
+    (void)state;
+    struct subject subject;
+    build(&subject);
+    struct mica_program *program = compile(&subject);
+    EXPECT_INVALID(program->buffers[0].size, 0);
+    EXPECT_INVALID(program->buffers[0].data_size, program->buffers[0].size + 1);
+    EXPECT_INVALID(program->buffers[2].data_size, 1); /* has no data */
+    EXPECT_INVALID(program->buffers[0].access, 0);
+    EXPECT_INVALID(program->buffers[0].access, 4);
+    EXPECT_INVALID(program->relocs[0].where, program->buffer_count);
+    EXPECT_INVALID(program->relocs[0].offset, UINT32_MAX);
+    EXPECT_INVALID(program->relocs[0].target, program->buffer_count);
+    EXPECT_INVALID(program->relocs[0].shift, 32);
+    EXPECT_INVALID(program->relocs[0].addend, UINT64_MAX);
+    EXPECT_INVALID(program->relocs[0].addend, program->buffers[program->relocs[0].target].size);
+    for (uint32_t i = 0; i < program->reloc_count; i++)
+        if (program->relocs[i].in_stream) {
+            EXPECT_INVALID(program->relocs[i].where, program->submit_count);
+            EXPECT_INVALID(program->relocs[i].offset, program->submits[1].words * 4 - 3);
+        }
+    EXPECT_INVALID(program->inputs[0].buffer, program->buffer_count);
+    EXPECT_INVALID(program->inputs[0].offset, 1);
+    EXPECT_INVALID(program->outputs[1].size, UINT64_MAX);
+    EXPECT_INVALID(program->submits[1].first_job, 1);
+    EXPECT_INVALID(program->submits[1].job_count, UINT32_MAX);
+    EXPECT_INVALID(program->submits[0].words, 0);
+    memcpy(program->jobs[0].unit, "TP:", 3);
+    EXPECT_INVALID(program->jobs[0].unit[3], ':');
+    mica_program_destroy(program);
+    drop(&subject);
+    mica_program_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(running_out_of_memory_is_an_error_and_nothing_else),
+        cmocka_unit_test(compiling_twice_gives_the_same),
+        cmocka_unit_test(a_damaged_program_is_not_valid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* What is refused, and that the reason names what is wrong. */
+#include "support.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "npu/vivante/compile/compile.h"
+#include "npu/vivante/hw/chips.h"
+
+static const struct mica_chip chip = {.name = "a311d", .clock_mhz = 800, .parameters = &viv_a311d};
+
+/* A convolution and what a test can change about it. */
+struct conv {
+    struct spec in, filter, out;
+    struct mica_op op;
+    bool depthwise, computed_weights, per_channel;
+};
+
+static struct conv usual(void)
+{
+    struct conv conv = {.in = {MICA_TYPE_UINT8, 0.02f, 128, 4, {1, 8, 8, 4}}};
+    conv.filter = (struct spec){MICA_TYPE_UINT8, 0.01f, 100, 4, {6, 3, 3, 4}};
+    conv.out = (struct spec){MICA_TYPE_UINT8, 0.05f, 0, 4, {1, 8, 8, 6}};
+    conv.op.window = (struct mica_window){3, 3, 1, 1, 1, 1, {1, 1, 1, 1}, MICA_ACT_NONE, 1};
+    return conv;
+}
+
+static int32_t per_channel_weights(struct net *net, const struct spec *spec, const void *data)
+{
+    float scales[64];
+    int32_t zeros[64] = {0};
+    for (int32_t i = 0; i < spec->dims[0]; i++)
+        scales[i] = 0.01f + 0.001f * (float)i;
+    struct mica_tensor tensor = {.name = "w", .type = spec->type, .rank = 4, .data = data};
+    memcpy(tensor.dims, spec->dims, sizeof(spec->dims));
+    tensor.quant = (struct mica_quantization){(uint32_t)spec->dims[0], scales, zeros, 0};
+    assert_int_equal(mica_graph_add_tensor(net->graph, &tensor, &net->log), 0);
+    return (int32_t)net->graph->tensor_count - 1;
+}
+
+/* NULL when the chip takes it, else the reason (static). */
+static const char *ask(struct conv conv)
+{
+    static char reason[256];
+    struct net net;
+    net_open(&net);
+    void *data = calloc(1, 1 << 20);
+    int32_t inputs[2] = {net_tensor(&net, &conv.in, NULL), 0}, out = net_tensor(&net, &conv.out, NULL);
+    inputs[1] = conv.per_channel ? per_channel_weights(&net, &conv.filter, data)
+                                 : net_tensor(&net, &conv.filter, conv.computed_weights ? NULL : data);
+    conv.op.kind = conv.depthwise ? MICA_OP_DEPTHWISE_CONV_2D : MICA_OP_CONV_2D;
+    net_op(&net, conv.op, conv.depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", inputs, 2, out);
+    reason[0] = 0;
+    int result = viv_supports(&chip, net.graph, 0, reason, sizeof(reason));
+    assert_true(result == 0 || (result == -ENOTSUP && reason[0]));
+    free(data);
+    net_close(&net);
+    return result ? reason : NULL;
+}
+
+static void assert_refused(struct conv conv, const char *because)
+{
+    const char *reason = ask(conv);
+    if (!reason)
+        fail_msg("taken, although \"%s\"", because);
+    else if (!strstr(reason, because))
+        fail_msg("\"%s\" does not say \"%s\"", reason, because);
+}
+
+static void a_plain_convolution_is_taken(void **state)
+{
+    (void)state;
+    assert_null(ask(usual()));
+}
+
+static void windows_the_cores_lack_are_refused(void **state)
+{
+    (void)state;
+    struct conv conv = usual();
+    conv.op.window.dilation_x = conv.op.window.dilation_y = 2;
+    conv.op.window.padding = (struct mica_padding){2, 2, 2, 2};
+    assert_refused(conv, "dilation 2x2");
+
+    conv = usual();
+    conv.op.window.stride_x = 2;
+    conv.out.dims[2] = 4;
+    assert_refused(conv, "stride 2x1");
+
+    conv = usual();
+    conv.op.window.stride_x = conv.op.window.stride_y = 3;
+    conv.out.dims[1] = conv.out.dims[2] = 3;
+    assert_refused(conv, "stride 3x3");
+
+    conv = usual();
+    conv.op.window.kernel_x = conv.filter.dims[2] = 13;
+    conv.op.window.padding.left = conv.op.window.padding.right = 6;
+    assert_refused(conv, "kernel 13x3");
+
+    conv = usual();
+    conv.op.window.kernel_x = conv.filter.dims[2] = 11;
+    conv.op.window.padding.left = 10;
+    conv.op.window.padding.right = 0;
+    assert_refused(conv, "padding of more than 8");
+}
+
+static void quantization_the_cores_lack_is_refused(void **state)
+{
+    (void)state;
+    struct conv conv = usual();
+    conv.in.type = conv.out.type = conv.filter.type = MICA_TYPE_INT8;
+    conv.in.zero_point = conv.out.zero_point = conv.filter.zero_point = 0;
+    assert_null(ask(conv));
+    conv.per_channel = true;
+    assert_refused(conv, "per channel");
+
+    conv = usual();
+    conv.op.window.activation = MICA_ACT_RELU6; /* 255 * 0.05 = 12.75 */
+    assert_refused(conv, "activation");
+    conv.out.scale = 6.0f / 255.0f;
+    assert_null(ask(conv));
+
+    conv = usual();
+    conv.out.scale = 1e-7f;
+    conv.in.scale = conv.filter.scale = 1000.0f;
+    assert_refused(conv, "outside the NN cores' range");
+}
+
+static void what_the_descriptor_can_not_hold_is_refused(void **state)
+{
+    (void)state;
+    struct conv conv = usual();
+    conv.in.dims[2] = conv.out.dims[2] = 8192;
+    assert_refused(conv, "8191");
+
+    conv = usual();
+    conv.in.dims[0] = conv.out.dims[0] = 2;
+    assert_refused(conv, "batch size 2");
+
+    conv = usual();
+    conv.out.dims[3] = conv.filter.dims[0] = 16384;
+    assert_refused(conv, "16384 output channels");
+
+    conv = usual();
+    conv.computed_weights = true;
+    assert_refused(conv, "not constant");
+
+    conv = usual();
+    conv.depthwise = true;
+    conv.op.window.depth_multiplier = 2;
+    conv.out.dims[3] = conv.filter.dims[3] = 8;
+    conv.filter.dims[0] = 1;
+    assert_refused(conv, "depth multiplier 2");
+}
+
+static const char *ask_add(float a, float b, float out, int32_t channels)
+{
+    static char reason[256];
+    struct net net;
+    net_open(&net);
+    struct spec first = {MICA_TYPE_UINT8, a, 3, 4, {1, 4, 4, 8}}, second = {MICA_TYPE_UINT8, b, 7, 4, {1, 4, 4, 8}};
+    struct spec result = {MICA_TYPE_UINT8, out, 9, 4, {1, 4, 4, 8}};
+    second.dims[3] = channels;
+    const int32_t inputs[] = {net_tensor(&net, &first, NULL), net_tensor(&net, &second, NULL)};
+    net_op(&net, (struct mica_op){.kind = MICA_OP_ADD}, "ADD", inputs, 2, net_tensor(&net, &result, NULL));
+    int refused = viv_supports(&chip, net.graph, 0, reason, sizeof(reason));
+    net_close(&net);
+    return refused ? reason : NULL;
+}
+
+static void additions_must_be_exact_enough(void **state)
+{
+    (void)state;
+    assert_null(ask_add(0.02f, 0.03f, 0.04f, 8));
+    assert_null(ask_add(0.02f, 0.02f, 0.001f, 8)); /* equal scales have exact factors */
+    assert_non_null(strstr(ask_add(0.0213f, 0.02f, 0.001f, 8), "too coarse"));
+    assert_non_null(strstr(ask_add(0.02f, 0.02f, 0.04f, 1), "different shapes"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_convolution_is_taken),
+        cmocka_unit_test(windows_the_cores_lack_are_refused),
+        cmocka_unit_test(quantization_the_cores_lack_is_refused),
+        cmocka_unit_test(what_the_descriptor_can_not_hold_is_refused),
+        cmocka_unit_test(additions_must_be_exact_enough),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
