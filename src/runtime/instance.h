@@ -21,11 +21,19 @@ int mica_instance_invoke(struct mica_instance *instance, const void *const *inpu
 /* Reports of the last run, one per program job; *count is 0 where the device makes none. */
 const struct mica_job_report *mica_instance_reports(const struct mica_instance *instance, size_t *count);
 
+/* Sees a submission as it goes to the kernel; not 0 stops the run, which then returns that. */
+typedef int mica_instance_watch(void *user, const struct mica_submit *submit);
+
 /*
  * Calls `visit` for every submission as it would go to the kernel, with the inputs
- * already in their buffers, without submitting anything. For captures.
+ * already in their buffers, without submitting anything.
  */
-int mica_instance_visit(struct mica_instance *instance, const void *const *inputs,
-                        int (*visit)(void *user, const struct mica_submit *submit), void *user);
+int mica_instance_visit(struct mica_instance *instance, const void *const *inputs, mica_instance_watch *visit,
+                        void *user);
+
+/* mica_instance_invoke() that calls `before` (may be NULL) ahead of every submission: buffers are as the job finds
+ * them. For captures. */
+int mica_instance_invoke_watched(struct mica_instance *instance, const void *const *inputs, void *const *outputs,
+                                 mica_instance_watch *before, void *user);
 
 #endif

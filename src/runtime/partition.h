@@ -24,6 +24,18 @@ int mica_plan_create(const struct mica_graph *graph, const struct mica_chip *chi
                      struct mica_plan *plan);
 void mica_plan_finish(struct mica_plan *plan);
 
+/* A plan as numbers only: what an executable file holds. */
+struct mica_plan_layout {
+    uint32_t step_count;
+    bool *npu;           /* per step */
+    uint32_t *op_counts; /* per step */
+    const uint32_t *ops; /* as many as the graph has, step by step */
+};
+
+/* Makes the plan again; -EINVAL unless every operation of the graph stands in exactly one step. */
+int mica_plan_restore(const struct mica_graph *graph, const struct mica_plan_layout *layout, struct mica_log *log,
+                      struct mica_plan *plan);
+
 /*
  * Fills in inputs and outputs of the partition made of `ops` (execution order):
  * what it reads from outside, and what others or the graph's outputs need.

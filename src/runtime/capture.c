@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/capture.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/checked.h"
+
+/* What the kernel interface calls them: soft-pinned addresses, write-combined memory (etnaviv, uapi/drm/etnaviv_drm.h).
+ */
+#define ETNA_SUBMIT_SOFTPIN 8
+#define ETNA_BO_WC 131072
+
+/* The last file that has a buffer's contents. */
+struct dumped {
+    uint32_t handle, submit;
+    XXH128_hash_t sum;
+};
+
+struct mica_capture {
+    struct mica_log *log;
+    const struct mica_chip *chip;
+    int directory;
+    uint32_t submit_count;
+    struct dumped *dumped;
+    size_t dumped_count;
+};
+
+static int fail_file(struct mica_capture *capture, const char *name)
+{
+    int error = errno;
+    return mica_fail(capture->log, -error, "capture: %s can't be written: %s", name, strerror(error));
+}
+
+static int write_file(struct mica_capture *capture, int directory, const char *name, const void *data, size_t size)
+{
+    int file = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0)
+        return fail_file(capture, name);
+    const uint8_t *bytes = data;
+    while (size) {
+        ssize_t written = write(file, bytes, size);
+        if (written < 0) {
+            int error = fail_file(capture, name);
+            close(file);
+            return error;
+        }
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return close(file) ? fail_file(capture, name) : 0;
+}
+
+static int open_text(struct mica_capture *capture, int directory, const char *name, FILE **stream)
+{
+    int file = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0)
+        return fail_file(capture, name);
+    *stream = fdopen(file, "w");
+    if (*stream)
+        return 0;
+    int error = fail_file(capture, name);
+    close(file);
+    return error;
+}
+
+static int close_text(struct mica_capture *capture, FILE *stream, const char *name)
+{
+    errno = 0;
+    bool failed = ferror(stream);
+    failed |= fclose(stream) != 0;
+    if (!failed)
+        return 0;
+    errno = errno ? errno : EIO;
+    return fail_file(capture, name);
+}
+
+/* ---- the directory ---------------------------------------------------- */
+
+static int open_directory(struct mica_capture *capture, const char *path)
+{
+    if (mkdir(path, 0777) && errno != EEXIST)
+        return fail_file(capture, path);
+    capture->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return capture->directory < 0 ? fail_file(capture, path) : 0;
+}
+
+/* Files of an older capture among new ones would lie about what was submitted. */
+static int check_empty(struct mica_capture *capture, const char *path)
+{
+    DIR *directory = opendir(path);
+    if (!directory)
+        return fail_file(capture, path);
+    bool empty = true;
+    for (const struct dirent *entry; (entry = readdir(directory));)
+        empty = empty && (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."));
+    closedir(directory);
+    return empty ? 0 : mica_fail(capture->log, -ENOTEMPTY, "capture: the directory %s is not empty", path);
+}
+
+int mica_capture_create(const char *directory, const struct mica_chip *chip, struct mica_log *log,
+                        struct mica_capture **result)
+{
+    if (!chip || strcmp(chip->driver, "etnaviv"))
+        return mica_fail(log, -ENOTSUP, "capture: no format is defined for %s",
+                         chip ? chip->driver : "the CPU: it has no submissions");
+    struct mica_capture *capture = calloc(1, sizeof *capture);
+    if (!capture)
+        return mica_fail_nomem(log);
+    *capture = (struct mica_capture){.log = log, .chip = chip, .directory = -1};
+    int error = open_directory(capture, directory);
+    if (!error)
+        error = check_empty(capture, directory);
+    if (error) {
+        mica_capture_destroy(capture);
+        return error;
+    }
+    *result = capture;
+    return 0;
+}
+
+void mica_capture_destroy(struct mica_capture *capture)
+{
+    if (!capture)
+        return;
+    if (capture->directory >= 0)
+        close(capture->directory);
+    free(capture->dumped);
+    free(capture);
+}
+
+/* ---- the run ---------------------------------------------------------- */
+
+int mica_capture_tensor(struct mica_capture *capture, const char *kind, uint32_t index, const void *data, size_t size)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s_%u.bin", kind, index);
+    return write_file(capture, capture->directory, name, data, size);
+}
+
+/* The names of the format are those of TFLite. */
+static const char *type_text(enum mica_type type)
+{
+    static const char *const names[] = {"OTHER", "FLOAT32", "INT32", "UINT8", "INT8", "INT16", "INT64", "BOOL"};
+    return (unsigned)type < sizeof names / sizeof names[0] ? names[type] : names[0];
+}
+
+/* Bytes of the UTF-8 sequence that starts here, 0 if none does. */
+static size_t utf8_length(const char *text)
+{
+    const unsigned char *byte = (const unsigned char *)text;
+    size_t length = byte[0] < 0x80 ? 1 : byte[0] < 0xc2 ? 0 : byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
+    for (size_t i = 1; i < length; i++) {
+        if ((byte[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    bool surrogate = length == 3 && byte[0] == 0xed && byte[1] >= 0xa0;
+    bool overlong = (byte[0] == 0xe0 && byte[1] < 0xa0) || (byte[0] == 0xf0 && byte[1] < 0x90);
+    bool beyond = byte[0] > 0xf4 || (byte[0] == 0xf4 && byte[1] >= 0x90);
+    return surrogate || overlong || beyond ? 0 : length;
+}
+
+/* Names come from model files and may hold anything. */
+static void put_string(FILE *stream, const char *text)
+{
+    putc('"', stream);
+    while (*text) {
+        size_t length = utf8_length(text);
+        if (!length)
+            putc('?', stream);
+        else if ((unsigned char)*text < 0x20 || *text == '"' || *text == '\\')
+            fprintf(stream, "\\u%04x", (unsigned)*text);
+        else
+            fwrite(text, 1, length, stream);
+        text += length ? length : 1;
+    }
+    putc('"', stream);
+}
+
+/* With a point whatever the locale. */
+static void put_number(FILE *stream, double number)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.9g", number);
+    char *comma = strchr(text, ',');
+    if (comma)
+        *comma = '.';
+    fputs(text, stream);
+}
+
+static void put_tensor(FILE *stream, const struct mica_tensor *tensor, const char *kind, uint32_t index)
+{
+    bool quantized = tensor->quant.count == 1;
+    fprintf(stream, "  {\n   \"kind\": \"%s\",\n   \"index\": %u,\n   \"name\": ", kind, index);
+    put_string(stream, tensor->name);
+    fprintf(stream, ",\n   \"type\": \"%s\",\n   \"bytes\": %zu,\n   \"scale\": ", type_text(tensor->type),
+            tensor->bytes);
+    put_number(stream, quantized ? (double)tensor->quant.scale[0] : 0);
+    fprintf(stream, ",\n   \"zero_point\": %d,\n   \"shape\": [", quantized ? (int)tensor->quant.zero_point[0] : 0);
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        fprintf(stream, "%s%d", i ? ", " : "", (int)tensor->dims[i]);
+    fputs("]\n  }", stream);
+}
+
+static void put_tensors(FILE *stream, const struct mica_graph *graph, const char *kind, const int32_t *tensors,
+                        uint32_t count, bool *first)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        fputs(*first ? "\n" : ",\n", stream);
+        *first = false;
+        put_tensor(stream, &graph->tensors[tensors[i]], kind, i);
+    }
+}
+
+int mica_capture_run(struct mica_capture *capture, const struct mica_graph *graph)
+{
+    bool first = true;
+    FILE *stream;
+    int error = open_text(capture, capture->directory, "run.json", &stream);
+    if (error)
+        return error;
+    fprintf(stream, "{\n \"producer\": \"mica\",\n \"driver\": \"%s\",\n \"chip\": \"%s\",\n \"tensors\": [",
+            capture->chip->driver, capture->chip->name);
+    put_tensors(stream, graph, "input", graph->inputs, graph->input_count, &first);
+    put_tensors(stream, graph, "output", graph->outputs, graph->output_count, &first);
+    fputs("\n ]\n}\n", stream);
+    return close_text(capture, stream, "run.json");
+}
+
+/* ---- submissions ------------------------------------------------------ */
+
+/* Bytes up to the last that isn't zero. */
+static size_t nonzero_end(const struct mica_bo *bo)
+{
+    size_t end = bo->size;
+    while (end && !bo->map[end - 1])
+        end--;
+    return end;
+}
+
+/* The entry of a buffer, a fresh one if it has none; NULL when memory runs out. */
+static struct dumped *find_dumped(struct mica_capture *capture, uint32_t handle, bool *fresh)
+{
+    *fresh = false;
+    for (size_t i = 0; i < capture->dumped_count; i++) {
+        if (capture->dumped[i].handle == handle)
+            return &capture->dumped[i];
+    }
+    struct dumped *grown = realloc(capture->dumped, (capture->dumped_count + 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    *fresh = true;
+    capture->dumped = grown;
+    grown[capture->dumped_count] = (struct dumped){.handle = handle};
+    return &grown[capture->dumped_count++];
+}
+
+/* Writes the contents unless an earlier submission's file has them; `name` gets the path relative to this one. */
+static int dump_bo(struct mica_capture *capture, int directory, const struct mica_bo *bo, char *name, size_t size)
+{
+    bool fresh;
+    struct dumped *dumped = find_dumped(capture, bo->handle, &fresh);
+    if (!dumped)
+        return mica_fail_nomem(capture->log);
+    XXH128_hash_t sum = XXH3_128bits(bo->map, bo->size);
+    if (!fresh && XXH128_isEqual(sum, dumped->sum)) {
+        if (dumped->submit == capture->submit_count)
+            snprintf(name, size, "bo_%u.bin", bo->handle);
+        else
+            snprintf(name, size, "../submit_%04u/bo_%u.bin", dumped->submit, bo->handle);
+        return 0;
+    }
+    snprintf(name, size, "bo_%u.bin", bo->handle);
+    dumped->sum = sum;
+    dumped->submit = capture->submit_count;
+    return write_file(capture, directory, name, bo->map, bo->size);
+}
+
+static int put_bo(struct mica_capture *capture, int directory, FILE *stream, const struct mica_bo_use *use,
+                  uint32_t index)
+{
+    char file[64];
+    const struct mica_bo *bo = use->bo;
+    int error = dump_bo(capture, directory, bo, file, sizeof file);
+    if (error)
+        return error;
+    bool read = use->access & MICA_ACCESS_READ, write = use->access & MICA_ACCESS_WRITE;
+    fprintf(stream,
+            "%s\n  {\"index\":%u,\"access\":\"%s\",\"handle\":%u,\"size\":%zu,\"nonzero_end\":%zu,"
+            "\"alloc_flags\":%d,\"va\":\"0x%" PRIx64 "\",\"file\":\"%s\"}",
+            index ? "," : "", index,
+            read && write ? "rw"
+            : write       ? "w"
+                          : "r",
+            bo->handle, bo->size, nonzero_end(bo), ETNA_BO_WC, bo->address, file);
+    return 0;
+}
+
+/* Laid out as the other captures are: a line a buffer. */
+static int put_submit(struct mica_capture *capture, int directory, FILE *stream, const struct mica_submit *submit)
+{
+    int error = 0;
+    fprintf(stream,
+            "{\n \"driver\":\"%s\",\"chip\":\"%s\",\"index\":%u,\"pipe\":0,\"exec_state\":0,\"flags\":%d,"
+            "\"softpin\":true,\n \"stream\":{\"file\":\"stream.bin\",\"words\":%u},\n \"bos\":[",
+            capture->chip->driver, capture->chip->name, capture->submit_count, ETNA_SUBMIT_SOFTPIN, submit->words);
+    for (uint32_t i = 0; !error && i < submit->bo_count; i++)
+        error = put_bo(capture, directory, stream, &submit->bos[i], i);
+    fputs("],\n \"relocs\":[],\n \"pmrs\":0\n}\n", stream);
+    return error;
+}
+
+static int write_submit(struct mica_capture *capture, int directory, const struct mica_submit *submit)
+{
+    int error = write_file(capture, directory, "stream.bin", submit->stream, submit->words * sizeof(uint32_t));
+    FILE *stream;
+    if (!error)
+        error = open_text(capture, directory, "submit.json", &stream);
+    if (error)
+        return error;
+    error = put_submit(capture, directory, stream, submit);
+    int close_error = close_text(capture, stream, "submit.json");
+    return error ? error : close_error;
+}
+
+int mica_capture_submit(void *user, const struct mica_submit *submit)
+{
+    struct mica_capture *capture = user;
+    char name[32];
+    snprintf(name, sizeof name, "submit_%04u", capture->submit_count);
+    if (mkdirat(capture->directory, name, 0777))
+        return fail_file(capture, name);
+    int directory = openat(capture->directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return fail_file(capture, name);
+    int error = write_submit(capture, directory, submit);
+    close(directory);
+    capture->submit_count++;
+    return error;
+}

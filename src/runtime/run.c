@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cpu/cpu.h"
+#include "runtime/objects.h"
+#include "util/checked.h"
+
+static bool list_values(const struct mica_program *program, const struct mica_tensor_memory *memory,
+                        struct mica_run_step *step)
+{
+    step->inputs = mica_new_array(program->input_count, sizeof *step->inputs);
+    step->outputs = mica_new_array(program->output_count, sizeof *step->outputs);
+    if (!step->inputs || !step->outputs)
+        return false;
+    for (uint32_t i = 0; i < program->input_count; i++)
+        step->inputs[i] = memory->data[program->inputs[i].tensor];
+    for (uint32_t i = 0; i < program->output_count; i++)
+        step->outputs[i] = memory->data[program->outputs[i].tensor];
+    return true;
+}
+
+static int create_step(struct mica_run *run, uint32_t index, struct mica_log *log)
+{
+    mica_device *device = run->executable->device;
+    const struct mica_program *program = run->executable->programs[index];
+    if (!program)
+        return 0;
+    if (!list_values(program, &run->memory, &run->steps[index]))
+        return mica_fail_nomem(log);
+    mica_device_lock(device, log);
+    int error = mica_instance_create(device->opened.winsys, program, &device->log, &run->steps[index].instance);
+    mica_device_unlock(device);
+    return error;
+}
+
+static size_t job_capacity(const mica_executable *executable)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < executable->plan.step_count; i++) {
+        const struct mica_program *program = executable->programs[i];
+        count += program ? program->job_count : executable->plan.steps[i].partition.op_count;
+    }
+    return count;
+}
+
+int mica_run_create(const mica_executable *executable, struct mica_log *log, struct mica_run *run)
+{
+    const struct mica_plan *plan = &executable->plan;
+    *run = (struct mica_run){.executable = executable};
+    int error = mica_tensor_memory_create(executable->model->graph, plan, log, &run->memory);
+    if (error)
+        return error;
+    run->steps = mica_new_array(plan->step_count, sizeof *run->steps);
+    run->jobs = mica_new_array(job_capacity(executable), sizeof *run->jobs);
+    if (!run->steps || !run->jobs)
+        error = mica_fail_nomem(log);
+    for (uint32_t i = 0; !error && i < plan->step_count; i++)
+        error = create_step(run, i, log);
+    if (error)
+        mica_run_finish(run);
+    return error;
+}
+
+static void finish_step(struct mica_run *run, struct mica_run_step *step)
+{
+    if (step->instance) {
+        mica_device_lock(run->executable->device, NULL);
+        mica_instance_destroy(step->instance);
+        mica_device_unlock(run->executable->device);
+    }
+    free(step->inputs);
+    free(step->outputs);
+}
+
+void mica_run_finish(struct mica_run *run)
+{
+    for (uint32_t i = 0; run->steps && i < run->executable->plan.step_count; i++)
+        finish_step(run, &run->steps[i]);
+    free(run->steps);
+    free(run->jobs);
+    mica_tensor_memory_finish(&run->memory);
+    *run = (struct mica_run){0};
+}
+
+void mica_run_start(struct mica_run *run)
+{
+    run->job_count = 0;
+}
+
+static double now_us(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
+}
+
+static int run_cpu_step(struct mica_run *run, const struct mica_partition *ops, struct mica_log *log)
+{
+    struct mica_cpu_options options = {.threads = run->executable->context->threads};
+    for (uint32_t i = 0; i < ops->op_count; i++) {
+        uint32_t op = ops->ops[i];
+        double start = now_us();
+        int error = mica_cpu_run(ops->graph, op, run->memory.data, &options, log);
+        if (error)
+            return error;
+        run->jobs[run->job_count++] = (struct mica_job_info){
+            .unit = "CPU",
+            .operation = op,
+            .macs = mica_op_macs(ops->graph, &ops->graph->ops[op]),
+            .us = now_us() - start,
+        };
+    }
+    return 0;
+}
+
+/* A device that reports nothing still has rows: which jobs ran is known, what they cost is not. */
+static void add_rows(struct mica_run *run, const struct mica_program *program, const struct mica_instance *instance)
+{
+    static const struct mica_job_report unknown;
+    const struct mica_opened_device *device = &run->executable->device->opened;
+    size_t count;
+    const struct mica_job_report *reports = mica_instance_reports(instance, &count);
+    for (uint32_t i = 0; i < program->job_count; i++) {
+        const struct mica_job_report *report = i < count ? &reports[i] : &unknown;
+        run->jobs[run->job_count++] = (struct mica_job_info){
+            .unit = program->jobs[i].unit,
+            .operation = program->jobs[i].op,
+            .macs = program->jobs[i].macs,
+            .cycles = report->cycles,
+            .us = (double)report->cycles / device->chip->clock_mhz,
+            .read_bytes = report->read_bytes,
+            .write_bytes = report->write_bytes,
+            .coefficient_bytes = report->coefficient_bytes,
+            .estimate = device->winsys->simulated,
+        };
+    }
+}
+
+int mica_run_step(struct mica_run *run, uint32_t index, mica_instance_watch *before, void *user, struct mica_log *log)
+{
+    const mica_executable *executable = run->executable;
+    const struct mica_program *program = executable->programs[index];
+    if (!program)
+        return run_cpu_step(run, &executable->plan.steps[index].partition, log);
+    const struct mica_run_step *step = &run->steps[index];
+    mica_device_lock(executable->device, log);
+    int error = mica_instance_invoke_watched(step->instance, step->inputs, step->outputs, before, user);
+    if (!error)
+        add_rows(run, program, step->instance);
+    mica_device_unlock(executable->device);
+    return error;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* An executable made ready to run: tensors have memory, programs live on the device. */
+#ifndef MICA_RUNTIME_RUN_H
+#define MICA_RUNTIME_RUN_H
+
+#include "mica/mica.h"
+#include "runtime/instance.h"
+#include "runtime/tensor_memory.h"
+
+/* An NPU step; all NULL for a CPU step. */
+struct mica_run_step {
+    struct mica_instance *instance;
+    const void **inputs; /* host values of the program's inputs and outputs */
+    void **outputs;
+};
+
+struct mica_run {
+    const mica_executable *executable;
+    struct mica_tensor_memory memory;
+    struct mica_run_step *steps;
+    struct mica_job_info *jobs; /* rows of the steps that ran since mica_run_start() */
+    size_t job_count;
+};
+
+/* Checked executables only. */
+int mica_run_create(const mica_executable *executable, struct mica_log *log, struct mica_run *run);
+void mica_run_finish(struct mica_run *run);
+
+/* Forgets the rows of the last run. */
+void mica_run_start(struct mica_run *run);
+
+/* Runs one step to its end; steps must run in order. `before` (may be NULL) sees the submissions of NPU steps. */
+int mica_run_step(struct mica_run *run, uint32_t step, mica_instance_watch *before, void *user, struct mica_log *log);
+
+#endif
