@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "delegate/kernel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "delegate/delegate.h"
+#include "runtime/instance.h"
+#include "runtime/partition.h"
+#include "util/checked.h"
+
+struct kernel {
+    struct mica_delegate *delegate;
+    struct mica_program *program;
+    struct mica_instance *instance; /* NULL: init failed */
+    const void **inputs;            /* room for one invocation's pointers */
+    void **outputs;
+    uint32_t first_row; /* in the profile */
+    char error[sizeof((struct mica_log *)0)->last_error];
+};
+
+/* ---- init ------------------------------------------------------------- */
+
+static bool contains(const struct tfl_int_array *array, int value)
+{
+    for (int i = 0; i < array->size; i++) {
+        if (array->data[i] == value)
+            return true;
+    }
+    return false;
+}
+
+/* The graph's operations that the host wants replaced, in execution order. */
+static uint32_t list_ops(const struct mica_context_graph *preparing, const struct tfl_int_array *nodes, uint32_t *ops)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < preparing->graph->op_count; i++) {
+        if (contains(nodes, preparing->nodes[i]))
+            ops[count++] = i;
+    }
+    return count;
+}
+
+static int compile_ops(struct kernel *kernel, const uint32_t *ops, uint32_t count)
+{
+    struct mica_delegate *delegate = kernel->delegate;
+    const struct mica_chip *chip = delegate->device.chip;
+    struct mica_partition partition;
+    int error = mica_partition_create(delegate->preparing.graph, ops, count, &delegate->log, &partition);
+    if (error)
+        return error;
+    error = chip->family->compile(chip, &partition, delegate->threads, &delegate->log, &kernel->program);
+    mica_partition_finish(&partition);
+    return error;
+}
+
+static int compile(struct kernel *kernel, const struct tfl_delegate_params *params)
+{
+    struct mica_delegate *delegate = kernel->delegate;
+    const struct tfl_int_array *nodes = params->nodes_to_replace, *outputs = params->output_tensors;
+    struct mica_graph *graph = delegate->preparing.graph;
+    if (!graph || !nodes || !outputs || nodes->size < 0 || outputs->size < 0)
+        return mica_fail(&delegate->log, -EINVAL, "the interpreter started a kernel outside of delegation");
+    /* Whoever reads them, an operation or the user, these must leave the partition. */
+    int error = mica_graph_set_io(graph, graph->inputs, graph->input_count, outputs->data, (uint32_t)outputs->size,
+                                  &delegate->log);
+    if (error)
+        return error;
+    uint32_t *ops = mica_new_array(graph->op_count, sizeof *ops);
+    if (!ops)
+        return mica_fail_nomem(&delegate->log);
+    error = compile_ops(kernel, ops, list_ops(&delegate->preparing, nodes, ops));
+    free(ops);
+    return error;
+}
+
+static int start(struct kernel *kernel, const struct tfl_delegate_params *params)
+{
+    struct mica_delegate *delegate = kernel->delegate;
+    int error = compile(kernel, params);
+    if (error)
+        return error;
+    kernel->inputs = mica_new_array(kernel->program->input_count, sizeof *kernel->inputs);
+    kernel->outputs = mica_new_array(kernel->program->output_count, sizeof *kernel->outputs);
+    if (!kernel->inputs || !kernel->outputs)
+        return mica_fail_nomem(&delegate->log);
+    if (delegate->options.profile)
+        error = mica_profile_add(&delegate->profile, delegate->preparing.graph, kernel->program, &delegate->log,
+                                 &kernel->first_row);
+    if (error)
+        return error;
+    return mica_instance_create(delegate->device.winsys, kernel->program, &delegate->log, &kernel->instance);
+}
+
+/* A failure waits in the kernel for prepare(), the first call that can return one. */
+static void *kernel_init(struct tfl_context *context, const char *buffer, size_t length)
+{
+    const struct tfl_delegate_params *params = (const void *)buffer;
+    if (!params || !params->delegate || !params->delegate->data)
+        return NULL;
+    struct kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel)
+        return NULL;
+    struct mica_delegate *delegate = params->delegate->data;
+    kernel->delegate = delegate;
+    atomic_fetch_add(&delegate->references, 1);
+    pthread_mutex_lock(&delegate->lock);
+    if (start(kernel, params))
+        memcpy(kernel->error, delegate->log.last_error, sizeof kernel->error);
+    pthread_mutex_unlock(&delegate->lock);
+    return kernel;
+}
+
+static void kernel_free(struct tfl_context *context, void *user_data)
+{
+    struct kernel *kernel = user_data;
+    if (!kernel)
+        return;
+    struct mica_delegate *delegate = kernel->delegate;
+    pthread_mutex_lock(&delegate->lock);
+    mica_instance_destroy(kernel->instance);
+    mica_program_destroy(kernel->program);
+    free(kernel->inputs);
+    free(kernel->outputs);
+    free(kernel);
+    pthread_mutex_unlock(&delegate->lock);
+    mica_delegate_release(delegate);
+}
+
+/* ---- prepare and invoke ----------------------------------------------- */
+
+static int report(struct tfl_context *context, const char *message)
+{
+    if (context->ReportError)
+        context->ReportError(context, "Mica: %s", message);
+    return TFL_ERROR;
+}
+
+static const struct tfl_tensor *tensor_at(const struct tfl_context *context, uint32_t index)
+{
+    return index < context->tensors_size ? &context->tensors[index] : NULL;
+}
+
+/* Do all tensors still have the size that was compiled for? */
+static bool sizes_hold(const struct tfl_context *context, const struct mica_program_io *ios, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tfl_tensor *tensor = tensor_at(context, ios[i].tensor);
+        if (!tensor || tensor->bytes != ios[i].size)
+            return false;
+    }
+    return true;
+}
+
+/* Runs up to three times when another delegate follows: it changes nothing. */
+static int kernel_prepare(struct tfl_context *context, struct tfl_node *node)
+{
+    const struct kernel *kernel = node->user_data;
+    if (!kernel)
+        return report(context, "out of memory");
+    if (!kernel->instance)
+        return report(context, kernel->error);
+    const struct mica_program *program = kernel->program;
+    if (!sizes_hold(context, program->inputs, program->input_count) ||
+        !sizes_hold(context, program->outputs, program->output_count))
+        return report(context, "a tensor changed its size after delegation");
+    return TFL_OK;
+}
+
+/* Pointers of this invocation: the host may move tensors between two. */
+static bool collect(struct tfl_context *context, const struct kernel *kernel)
+{
+    const struct mica_program *program = kernel->program;
+    bool all = true;
+    for (uint32_t i = 0; i < program->input_count; i++) {
+        kernel->inputs[i] = tensor_at(context, program->inputs[i].tensor)->data;
+        all = all && kernel->inputs[i];
+    }
+    for (uint32_t i = 0; i < program->output_count; i++) {
+        kernel->outputs[i] = tensor_at(context, program->outputs[i].tensor)->data;
+        all = all && kernel->outputs[i];
+    }
+    return all;
+}
+
+static double seconds_since(const struct timespec *begin)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - begin->tv_sec) + (double)(now.tv_nsec - begin->tv_nsec) * 1e-9;
+}
+
+static int run(struct kernel *kernel)
+{
+    struct mica_delegate *delegate = kernel->delegate;
+    struct timespec begin;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    int error = mica_instance_invoke(kernel->instance, kernel->inputs, kernel->outputs);
+    if (error || !delegate->options.profile)
+        return error;
+    size_t count;
+    const struct mica_job_report *reports = mica_instance_reports(kernel->instance, &count);
+    mica_profile_count(&delegate->profile, kernel->first_row, reports, count, seconds_since(&begin));
+    return 0;
+}
+
+static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
+{
+    if (kernel_prepare(context, node) != TFL_OK)
+        return TFL_ERROR;
+    struct kernel *kernel = node->user_data;
+    if (!collect(context, kernel))
+        return report(context, "a tensor has no memory; allocate tensors before invoking");
+    pthread_mutex_lock(&kernel->delegate->lock);
+    int status = run(kernel) ? mica_delegate_report(kernel->delegate, context) : TFL_OK;
+    pthread_mutex_unlock(&kernel->delegate->lock);
+    return status;
+}
+
+const struct tfl_registration mica_delegate_kernel = {
+    .init = kernel_init,
+    .free = kernel_free,
+    .prepare = kernel_prepare,
+    .invoke = kernel_invoke,
+    .builtin_code = TFL_BUILTIN_DELEGATE,
+    .custom_name = "MicaDelegate",
+    .version = 1,
+};

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "delegate/options.h"
+
+static struct mica_log messages;
+static struct mica_delegate_options options;
+
+static int clear_environment(void **state)
+{
+    unsetenv("MICA_DEVICE");
+    unsetenv("MICA_PROFILE");
+    unsetenv("MICA_LOG_LEVEL");
+    unsetenv("MICA_THREADS");
+    return 0;
+}
+
+static int parse(const char *key, const char *value)
+{
+    return mica_delegate_options_parse(&key, &value, 1, &messages, &options);
+}
+
+static int parse_none(void)
+{
+    return mica_delegate_options_parse(NULL, NULL, 0, &messages, &options);
+}
+
+static void defaults_hold_without_options(void **state)
+{
+    assert_int_equal(parse_none(), 0);
+    assert_string_equal(options.device, "auto");
+    assert_false(options.profile);
+    assert_int_equal(options.log_level, MICA_LOG_WARNING);
+    assert_int_equal(options.threads, 0);
+}
+
+static void every_option_is_taken(void **state)
+{
+    const char *keys[] = {"device", "profile", "log_level", "threads"};
+    const char *values[] = {"sim:a311d", "1", "debug", "3"};
+    assert_int_equal(mica_delegate_options_parse(keys, values, 4, &messages, &options), 0);
+    assert_string_equal(options.device, "sim:a311d");
+    assert_true(options.profile);
+    assert_int_equal(options.log_level, MICA_LOG_DEBUG);
+    assert_int_equal(options.threads, 3);
+}
+
+static void the_environment_counts_where_no_option_is_given(void **state)
+{
+    setenv("MICA_DEVICE", "cpu", 1);
+    setenv("MICA_PROFILE", "1", 1);
+    setenv("MICA_LOG_LEVEL", "info", 1);
+    setenv("MICA_THREADS", "2", 1);
+    assert_int_equal(parse("device", "sim:a311d"), 0);
+    assert_string_equal(options.device, "sim:a311d");
+    assert_true(options.profile);
+    assert_int_equal(options.log_level, MICA_LOG_INFO);
+    assert_int_equal(options.threads, 2);
+}
+
+static void an_empty_variable_is_unset_and_an_overridden_one_is_ignored(void **state)
+{
+    setenv("MICA_PROFILE", "", 1);
+    setenv("MICA_THREADS", "nonsense", 1);
+    assert_int_equal(parse("threads", "0"), 0);
+    assert_false(options.profile);
+}
+
+static void a_bad_variable_is_named(void **state)
+{
+    setenv("MICA_THREADS", "many", 1);
+    assert_int_equal(parse_none(), -EINVAL);
+    assert_non_null(strstr(messages.last_error, "MICA_THREADS"));
+    assert_non_null(strstr(messages.last_error, "\"many\""));
+}
+
+static void an_unknown_option_names_the_known_ones(void **state)
+{
+    assert_int_equal(parse("Device", "auto"), -EINVAL);
+    assert_string_equal(messages.last_error,
+                        "unknown option \"Device\"; the options are device, profile, log_level, threads");
+    assert_int_equal(parse(NULL, "auto"), -EINVAL);
+    assert_int_equal(parse("", ""), -EINVAL);
+}
+
+static void bad_values_are_errors(void **state)
+{
+    static const char *const bad[][2] = {
+        {"profile", "yes"},
+        {"profile", ""},
+        {"profile", "10"},
+        {"log_level", "Info"},
+        {"log_level", ""},
+        {"threads", "-1"},
+        {"threads", " 1"},
+        {"threads", "1 "},
+        {"threads", ""},
+        {"threads", "1025"},
+        {"threads", "1e3"},
+        {"threads", "+2"},
+        {"threads", "99999999999999999999"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(parse(bad[i][0], bad[i][1]), -EINVAL);
+        assert_non_null(strstr(messages.last_error, bad[i][0]));
+    }
+}
+
+static void a_device_name_that_is_too_long_is_an_error(void **state)
+{
+    char name[300];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(parse("device", name), -EINVAL);
+}
+
+static void missing_arrays_and_values_are_errors(void **state)
+{
+    const char *key = "device";
+    assert_int_equal(mica_delegate_options_parse(NULL, NULL, 2, &messages, &options), -EINVAL);
+    assert_int_equal(mica_delegate_options_parse(&key, NULL, 1, &messages, &options), -EINVAL);
+    assert_int_equal(parse("device", NULL), -EINVAL);
+}
+
+static void the_last_of_a_repeated_option_counts(void **state)
+{
+    const char *keys[] = {"threads", "threads"}, *values[] = {"1", "2"};
+    assert_int_equal(mica_delegate_options_parse(keys, values, 2, &messages, &options), 0);
+    assert_int_equal(options.threads, 2);
+}
+
+#define CASE(function) cmocka_unit_test_setup(function, clear_environment)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(defaults_hold_without_options),
+        CASE(every_option_is_taken),
+        CASE(the_environment_counts_where_no_option_is_given),
+        CASE(an_empty_variable_is_unset_and_an_overridden_one_is_ignored),
+        CASE(a_bad_variable_is_named),
+        CASE(an_unknown_option_names_the_known_ones),
+        CASE(bad_values_are_errors),
+        CASE(a_device_name_that_is_too_long_is_an_error),
+        CASE(missing_arrays_and_values_are_errors),
+        CASE(the_last_of_a_repeated_option_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
