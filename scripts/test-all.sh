@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# The rest of `scripts/test --all`; sourced by it.
+
+mutants=${MICA_MUTANTS:-10000}
+fuzz_seconds=${MICA_FUZZ_SECONDS:-20}
+
+need_packages clang libclang-rt-dev gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user
+
+say "Building with clang, AddressSanitizer and UBSan in build-sanitized/"
+CC=clang CXX=clang++ build_mica build-sanitized -Dbuildtype=debugoptimized -Dtests=true -Dfuzzing=true \
+    -Db_sanitize=address,undefined -Db_lundef=false
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+say "Unit tests under the sanitizers"
+run_meson_tests build-sanitized
+
+run_one "$mutants mutated models through info, run and the delegate" build-sanitized/tests/fuzz/mutants "$mutants"
+for target in build-sanitized/tests/fuzz/fuzz_*; do
+    if [ -x "$target" ] && [ ! -d "$target" ]; then
+        run_one "$(basename "$target") for $fuzz_seconds s" \
+            "$target" -max_total_time="$fuzz_seconds" -max_len=65536 -verbosity=0 -print_final_stats=1
+    fi
+done
+
+say "Building the kernels for aarch64 in build-aarch64/"
+build_mica build-aarch64 --cross-file cross/aarch64-linux-gnu.ini -Dcli=disabled
+say "Kernels under emulation"
+run_meson_tests build-aarch64 kernels

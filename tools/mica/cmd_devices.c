@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli.h"
+#include "json.h"
+#include "table.h"
+
+static int print_json(struct cli *cli)
+{
+    struct cli_json json = {0};
+    json_t *root = cli_json_object(&json), *rows = cli_json_array(&json);
+    struct mica_device_info info;
+    for (size_t i = 0; mica_device_list(cli->context, i, &info) == 0; i++) {
+        json_t *row = cli_json_object(&json);
+        cli_json_set_text(&json, row, "name", info.name);
+        cli_json_set_text(&json, row, "description", info.description);
+        cli_json_set(&json, row, "available", json_boolean(info.available));
+        cli_json_set_text(&json, row, "reason", info.reason);
+        cli_json_append(&json, rows, row);
+    }
+    cli_json_set(&json, root, "devices", rows);
+    return cli_json_print(cli, &json, root);
+}
+
+static int print_table(struct cli *cli)
+{
+    static const char *const headers[] = {"device", "available", "why not"};
+    static const char *const verbose_headers[] = {"device", "available", "description", "why not"};
+    bool verbose = cli->options.verbose;
+    struct cli_table table;
+    cli_table_init(&table, verbose ? verbose_headers : headers, verbose ? 4 : 3);
+    struct mica_device_info info;
+    for (size_t i = 0; mica_device_list(cli->context, i, &info) == 0; i++) {
+        cli_table_add(&table, "%s", info.name);
+        cli_table_add(&table, "%s", info.available ? "yes" : "no");
+        if (verbose)
+            cli_table_add(&table, "%s", info.description);
+        cli_table_add(&table, "%s", info.reason);
+    }
+    bool printed = cli_table_print(&table, cli->out);
+    cli_table_finish(&table);
+    return printed ? 0 : cli_fail_nomem(cli);
+}
+
+int cli_devices(struct cli *cli)
+{
+    int failed = cli_open_context(cli);
+    if (failed)
+        return failed;
+    return cli->options.json ? print_json(cli) : print_table(cli);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli.h"
+#include "clock.h"
+#include "image.h"
+#include "outputs.h"
+
+#include <stdlib.h>
+
+struct timing {
+    double least, median; /* ms on this computer's clock */
+    double estimate;      /* ms of the chip, by the simulator's timing model */
+    bool simulated;       /* there is an estimate */
+};
+
+static const char *image_path(const struct cli *cli)
+{
+    return cli->options.operands.count > 1 ? cli->options.operands.items[1] : NULL;
+}
+
+static int check_usage(struct cli *cli)
+{
+    const struct cli_options *options = &cli->options;
+    if (image_path(cli) && options->inputs.count)
+        return cli_usage(cli, "either IMAGE or --input, not both");
+    if (!image_path(cli) && !options->inputs.count)
+        return cli_usage(cli, "no input: give an IMAGE, or raw tensors with --input");
+    return 0;
+}
+
+static int set_image(struct cli *cli)
+{
+    size_t count = mica_model_input_count(cli->model);
+    if (count != 1)
+        return cli_fail(cli, "the model has %zu inputs, a picture is for one; use --input", count);
+    struct mica_tensor_info tensor;
+    int error = mica_model_input(cli->model, 0, &tensor);
+    if (error)
+        return cli_fail_library(cli, error);
+    void *data;
+    int failed = cli_image_load(cli, image_path(cli), &tensor, &data);
+    if (failed)
+        return failed;
+    error = mica_session_set_input(cli->session, 0, data, tensor.bytes);
+    free(data);
+    return error ? cli_fail_library(cli, error) : 0;
+}
+
+static int open_all(struct cli *cli)
+{
+    int failed = cli_open_executable(cli);
+    if (failed)
+        return failed;
+    cli_note(cli, "device %s", mica_device_name(cli->device));
+    size_t count = mica_model_output_count(cli->model);
+    if (cli->options.outputs.count > count)
+        return cli_fail(cli, "the model has %zu output%s, --output is given %zu times", count, count == 1 ? "" : "s",
+                        cli->options.outputs.count);
+    failed = cli_open_session(cli);
+    return failed || !image_path(cli) ? failed : set_image(cli);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int measure(struct cli *cli, double *times, size_t count)
+{
+    int error = 0;
+    cli_progress_start(&cli->progress, cli->err, "running", (unsigned)count);
+    for (size_t i = 0; i < count && !error; i++) {
+        double start = cli_clock_ms();
+        error = mica_session_invoke(cli->session);
+        times[i] = cli_clock_ms() - start;
+        cli_progress_step(&cli->progress);
+    }
+    cli_progress_stop(&cli->progress);
+    return error ? cli_fail_library(cli, error) : 0;
+}
+
+/* Operations on the CPU are left out: on the board they run on its processor, which nobody models. */
+static void add_estimate(struct cli *cli, struct timing *timing)
+{
+    struct mica_job_info job;
+    for (size_t i = 0; mica_session_job(cli->session, i, &job) == 0; i++) {
+        if (!job.estimate)
+            continue;
+        timing->simulated = true;
+        timing->estimate += job.us / 1e3;
+    }
+}
+
+static int run(struct cli *cli, struct timing *timing)
+{
+    size_t count = cli->options.repeat;
+    double *times = calloc(count, sizeof(*times));
+    if (!times)
+        return cli_fail_nomem(cli);
+    int failed = measure(cli, times, count);
+    if (!failed) {
+        qsort(times, count, sizeof(*times), compare);
+        *timing = (struct timing){.least = times[0], .median = (times[(count - 1) / 2] + times[count / 2]) / 2};
+        add_estimate(cli, timing);
+    }
+    free(times);
+    return failed;
+}
+
+static void print_timing(struct cli *cli, const struct timing *timing)
+{
+    fprintf(cli->out, "\ntime: ");
+    if (cli->options.repeat > 1)
+        fprintf(cli->out, "minimum %.2f ms, median %.2f ms of %u runs", timing->least, timing->median,
+                cli->options.repeat);
+    else
+        fprintf(cli->out, "%.2f ms", timing->least);
+    fprintf(cli->out, "%s\n", timing->simulated ? " for the simulation on this computer" : "");
+    if (timing->simulated)
+        fprintf(cli->out, "the chip's NPU: about %.2f ms, an estimate of the timing model\n", timing->estimate);
+}
+
+static int print_json(struct cli *cli, const struct cli_outputs *outputs, const struct timing *timing)
+{
+    struct cli_json json = {0};
+    json_t *root = cli_json_object(&json), *ms = cli_json_object(&json), *array = cli_json_array(&json);
+    int failed = cli_outputs_json(cli, outputs, &json, array);
+    cli_json_set_real(&json, ms, "min", timing->least);
+    cli_json_set_real(&json, ms, "median", timing->median);
+    if (timing->simulated)
+        cli_json_set_real(&json, ms, "npu_estimate", timing->estimate);
+    cli_json_set_text(&json, root, "model", cli->options.operands.items[0]);
+    cli_json_set_text(&json, root, "image", image_path(cli));
+    cli_json_set_text(&json, root, "device", mica_device_name(cli->device));
+    cli_json_set_integer(&json, root, "runs", cli->options.repeat);
+    cli_json_set(&json, root, "ms", ms);
+    cli_json_set(&json, root, "outputs", array);
+    if (!failed)
+        return cli_json_print(cli, &json, root);
+    json_decref(root);
+    return failed;
+}
+
+static int report(struct cli *cli, const struct timing *timing)
+{
+    struct cli_outputs outputs;
+    int failed = cli_outputs_get(cli, &outputs);
+    if (!failed)
+        failed = cli_outputs_write(cli, &outputs);
+    if (!failed)
+        failed = cli->options.json ? print_json(cli, &outputs, timing) : cli_outputs_print(cli, &outputs);
+    if (!failed && !cli->options.json)
+        print_timing(cli, timing);
+    cli_outputs_finish(&outputs);
+    return failed;
+}
+
+int cli_run(struct cli *cli)
+{
+    struct timing timing = {0};
+    int failed = check_usage(cli);
+    if (!failed)
+        failed = open_all(cli);
+    if (!failed)
+        failed = run(cli, &timing);
+    return failed ? failed : report(cli, &timing);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+
+#include "cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct option_row {
+    const char *name;
+    int code;             /* what commands list, and what getopt returns */
+    char letter;          /* short option, 0 for none */
+    const char *argument; /* NULL: takes none */
+    const char *help;
+};
+
+static const struct option_row option_rows[] = {
+    {"device", 'd', 0, "NAME", "device, one of 'mica devices' (default: $MICA_DEVICE, else auto)"},
+    {"input", 'i', 0, "FILE", "raw bytes of an input tensor; once per input, in order"},
+    {"output", 'O', 'o', "FILE", "write the raw bytes of an output tensor; once per output, in order"},
+    {"output", 'o', 'o', "FILE", "save the executable"},
+    {"capture", 'c', 0, "DIR", "write what would be submitted to the device; without --input all inputs are zero"},
+    {"labels", 'l', 0, "FILE", "class names, one a line (default: NAME.labels.txt or labels.txt beside MODEL)"},
+    {"top", 'n', 0, "N", "how many classes to print (default: 5)"},
+    {"repeat", 'r', 0, "N", "run N times; reports the minimum and the median time"},
+    {"threads", 't', 0, "N", "worker threads (default: one per processor)"},
+    {"json", 'j', 0, NULL, "print JSON, and nothing else, on standard output"},
+    {"verbose", 'v', 'v', NULL, "print the library's messages; twice: all of them"},
+    {"help", 'h', 'h', NULL, "print this help"},
+};
+#define ROWS (sizeof(option_rows) / sizeof(option_rows[0]))
+
+static bool takes(const struct cli_command *command, const struct option_row *row)
+{
+    return strchr(command->options, row->code) != NULL;
+}
+
+static int append(struct cli *cli, struct cli_list *list, const char *item)
+{
+    const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
+    if (!items)
+        return cli_fail_nomem(cli);
+    list->items = items;
+    items[list->count++] = item;
+    return 0;
+}
+
+static int parse_number(struct cli *cli, const char *name, const char *text, unsigned most, unsigned *number)
+{
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || value < 1 || value > most)
+        return cli_usage(cli, "--%s must be a number from 1 to %u, not '%s'", name, most, text);
+    *number = (unsigned)value;
+    return 0;
+}
+
+static int set_text(struct cli *cli, const char *name, const char *text, const char **value)
+{
+    if (*value)
+        return cli_usage(cli, "--%s is given twice", name);
+    *value = text;
+    return 0;
+}
+
+static int set_option(struct cli *cli, int code, const char *text)
+{
+    struct cli_options *options = &cli->options;
+    switch (code) {
+    case 'd':
+        return set_text(cli, "device", text, &options->device);
+    case 'l':
+        return set_text(cli, "labels", text, &options->labels);
+    case 'o':
+        return set_text(cli, "output", text, &options->executable);
+    case 'c':
+        return set_text(cli, "capture", text, &options->capture);
+    case 'i':
+        return append(cli, &options->inputs, text);
+    case 'O':
+        return append(cli, &options->outputs, text);
+    case 'n':
+        return parse_number(cli, "top", text, 1000, &options->top);
+    case 'r':
+        return parse_number(cli, "repeat", text, 1000000, &options->repeat);
+    case 't':
+        return parse_number(cli, "threads", text, 1024, &options->threads);
+    case 'j':
+        options->json = true;
+        return 0;
+    case 'v':
+        options->verbose++;
+        return 0;
+    default:
+        options->help = true;
+        return 0;
+    }
+}
+
+static int unknown_option(struct cli *cli, const char *argument)
+{
+    if (strncmp(argument, "--", 2) != 0)
+        return cli_usage(cli, "unknown option '-%c'", optopt);
+    const char *names[ROWS];
+    size_t count = 0;
+    for (size_t i = 0; i < ROWS; i++)
+        if (takes(cli->command, &option_rows[i]))
+            names[count++] = option_rows[i].name;
+    const char *meant = cli_nearest(argument + 2, names, count, sizeof(names[0]));
+    if (meant)
+        return cli_usage(cli, "unknown option '%s'; did you mean '--%s'?", argument, meant);
+    return cli_usage(cli, "unknown option '%s'", argument);
+}
+
+/* What getopt calls an unknown option covers two more mistakes in long ones. */
+static int bad_option(struct cli *cli, const char *argument)
+{
+    const char *equals = strchr(argument, '=');
+    size_t length = equals ? (size_t)(equals - argument) : strlen(argument), matches = 0;
+    if (length > 2 && strncmp(argument, "--", 2) == 0)
+        for (size_t i = 0; i < ROWS; i++)
+            matches +=
+                takes(cli->command, &option_rows[i]) && strncmp(option_rows[i].name, argument + 2, length - 2) == 0;
+    if (matches > 1)
+        return cli_usage(cli, "option '%s' could mean several; write it in full", argument);
+    if (matches == 1 && equals)
+        return cli_usage(cli, "option '%.*s' takes no value", (int)length, argument);
+    return unknown_option(cli, argument);
+}
+
+static void make_long_options(const struct cli_command *command, struct option *longs)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct option_row *row = &option_rows[i];
+        if (takes(command, row))
+            *longs++ = (struct option){row->name, row->argument ? required_argument : no_argument, NULL, row->code};
+    }
+    *longs = (struct option){0};
+}
+
+/* Short options: v and h have their own code; o is whichever --output the command has. */
+static int parse_options(struct cli *cli, int argc, char **argv)
+{
+    struct option longs[ROWS + 1];
+    make_long_options(cli->command, longs);
+    bool has_o = strpbrk(cli->command->options, "oO") != NULL;
+    /* '-': operands come in order, as code 1; ':': a missing argument is told apart */
+    const char *shorts = has_o ? "-:vho:" : "-:vh";
+    int code, failed = 0, at = 1; /* where the option being parsed stands */
+    opterr = 0;
+    optind = 0; /* glibc: start afresh */
+    for (; !failed && (code = getopt_long(argc, argv, shorts, longs, NULL)) != -1; at = optind) {
+        if (code == 'o' && strchr(cli->command->options, 'O'))
+            code = 'O';
+        if (code == '?')
+            failed = bad_option(cli, argv[at]);
+        else if (code == ':')
+            failed = cli_usage(cli, "option '%s' needs a value", argv[at]);
+        else if (code == 1)
+            failed = append(cli, &cli->options.operands, optarg);
+        else
+            failed = set_option(cli, code, optarg);
+    }
+    while (!failed && optind < argc) /* after "--" */
+        failed = append(cli, &cli->options.operands, argv[optind++]);
+    return failed;
+}
+
+int cli_options_parse(struct cli *cli, int argc, char **argv)
+{
+    cli->options = (struct cli_options){.top = 5, .repeat = 1};
+    int failed = parse_options(cli, argc, argv);
+    if (failed || cli->options.help)
+        return failed;
+    const struct cli_list *operands = &cli->options.operands;
+    if (operands->count < cli->command->operands_min)
+        return cli_usage(cli, "%s is missing", cli->command->operands_min == 1 ? "MODEL" : "an argument");
+    if (operands->count > cli->command->operands_max)
+        return cli_usage(cli, "'%s' is one argument too many", operands->items[cli->command->operands_max]);
+    return 0;
+}
+
+void cli_options_finish(struct cli_options *options)
+{
+    free(options->inputs.items);
+    free(options->outputs.items);
+    free(options->operands.items);
+    *options = (struct cli_options){0};
+}
+
+void cli_options_help(const struct cli_command *command, FILE *out)
+{
+    fputs("\nOptions:\n", out);
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct option_row *row = &option_rows[i];
+        if (!takes(command, row))
+            continue;
+        char left[40];
+        snprintf(left, sizeof(left), "--%s%s%s", row->name, row->argument ? " " : "",
+                 row->argument ? row->argument : "");
+        fprintf(out, "  %c%c%c %-15s %s\n", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
+                row->letter ? ',' : ' ', left, row->help);
+    }
+}
