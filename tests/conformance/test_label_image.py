@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""A C program loads the delegate as TensorFlow's label_image does: no error callback, options as text."""
+
+import subprocess
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from conftest import BUILD
+
+
+def label_image(*arguments):
+    program = BUILD / "tests" / "clients" / "label_image"
+    return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def picture(shared, tmp_path):
+    """The picture in the model's size, so that nothing is scaled twice."""
+    image = Image.open(shared / "models" / "data" / "grace_hopper.bmp").convert("RGB").resize((224, 224))
+    image.save(tmp_path / "picture.bmp")
+    return tmp_path / "picture.bmp"
+
+
+@pytest.fixture
+def model(shared):
+    return shared / "models" / "mobilenet_v1_1.0_224_quant.tflite"
+
+
+def test_scores_are_those_of_python(runner, shared, model, picture):
+    labels = shared / "models" / "data" / "labels_mobilenet_quant_v1_224.txt"
+    result = label_image("-m", model, "-i", picture, "-l", labels, "-e", runner.path,
+                         "-o", "device: sim:a311d; threads: 2")
+    assert result.returncode == 0, result.stderr
+    applied, best = result.stdout.splitlines()[:2]
+    assert applied == "applied the delegate: 29 of 31 nodes in 2 kernels"
+    pixels = np.asarray(Image.open(picture), np.uint8)[None]
+    scores = runner.delegated(model.read_bytes(), [pixels], kernels=2)[0][0]
+    assert best == f"{scores.max()}: {scores.argmax()} military uniform"
+
+
+def test_without_the_delegate_it_is_the_reference(runner, model, picture):
+    result = label_image("-m", model, "-i", picture)
+    pixels = np.asarray(Image.open(picture), np.uint8)[None]
+    scores = runner.reference(model.read_bytes(), [pixels])[0][0]
+    assert result.stdout.splitlines()[0].strip() == f"{scores.max()}: {scores.argmax()}"
+
+
+@pytest.mark.parametrize("options", ["device: sim:toaster", "divice: auto", "threads: many"])
+def test_a_bad_option_ends_in_a_message_and_not_in_a_crash(delegate_path, model, picture, options):
+    result = label_image("-m", model, "-i", picture, "-e", delegate_path, "-o", options)
+    assert result.returncode == 1
+    assert "the delegate could not be applied: Mica: " in result.stderr

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The whole A311D simulator: the input fills the device's memory, its first
+ * words are a command stream, and an NN and a TP job are started besides.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "npu/npu.h"
+#include "npu/vivante/hw/chips.h"
+#include "npu/vivante/hw/states.h"
+#include "npu/vivante/sim/sim.h"
+
+#define MEMORY 0x400000u
+#define MEMORY_BYTES 0x10000u
+#define STREAM_WORDS 16u
+#define NN_DESCRIPTOR (MEMORY + 0x40u)
+#define TP_DESCRIPTOR (MEMORY + 0x100u)
+#define CYCLES 100000u /* what a stream may take by the timing model */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct mica_device_memory memory;
+static void *simulator;
+
+static void start(void)
+{
+    static const struct mica_chip chip = {.name = "a311d", .clock_mhz = 800, .parameters = &viv_a311d};
+    if (mica_device_memory_create(&memory) || mica_device_memory_map(&memory, MEMORY, MEMORY_BYTES) ||
+        viv_sim_create(&chip, &memory, NULL, NULL, &simulator))
+        abort();
+    mica_device_memory_protect(&memory, MEMORY, MEMORY_BYTES, MICA_ACCESS_READ | MICA_ACCESS_WRITE);
+    viv_sim_set_cycle_limit(simulator, CYCLES);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const uint32_t jobs[] = {VIV_LOAD_STATE(VIV_PS_NN_INST_ADDR), NN_DESCRIPTOR,
+                                    VIV_LOAD_STATE(VIV_PS_TP_INST_ADDR), TP_DESCRIPTOR};
+    uint32_t stream[STREAM_WORDS];
+    size_t count;
+    if (!simulator)
+        start();
+    size = size < MEMORY_BYTES ? size : MEMORY_BYTES;
+    memset(memory.base + MEMORY, 0, MEMORY_BYTES);
+    memcpy(memory.base + MEMORY, data, size);
+    memcpy(stream, memory.base + MEMORY, sizeof stream);
+    viv_sim_run(simulator, stream, STREAM_WORDS, NULL, 0, &count);
+    viv_sim_run(simulator, jobs, 2, NULL, 0, &count);
+    viv_sim_run(simulator, jobs + 2, 2, NULL, 0, &count);
+    return 0;
+}
