@@ -9,12 +9,14 @@ import argparse
 import json
 import math
 import pathlib
+import re
 import subprocess
+import sys
 import time
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
-from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegate
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHIPPED = ROOT / "share/mica/mobilenet_v1_1.0_224_quant.tflite"
@@ -84,6 +86,7 @@ def bench_model(build, path, device, repeats):
     reference = litert_ms(path, OpResolverType.BUILTIN_REF, 2)
     mica = measure(build, path, device, repeats)
     cpu = measure(build, path, "cpu", max(2, repeats // 4))
+    overhead = delegate_overhead_ms(build, path, device, 10 * repeats)
     sizes = weight_sizes(path)
     return {
         "model": path.name,
@@ -96,6 +99,8 @@ def bench_model(build, path, device, repeats):
         "simulate_to_reference": mica["invoke_ms"]["min"] / reference,
         "cpu_kernels_ms": cpu["invoke_ms"]["min"],
         "cpu_kernels_to_reference": cpu["invoke_ms"]["min"] / reference,
+        "delegate_overhead_ms": overhead,
+        "delegate_overhead_to_xnnpack": overhead / xnnpack,
         "modelled_ms": mica["modelled_ms"],
         "jobs": mica["jobs"],
         "read_bytes": mica["read_bytes"],
@@ -107,14 +112,27 @@ def bench_model(build, path, device, repeats):
     }
 
 
-def delegate_overhead(build, path, device, repeats):
-    """Time the delegate adds to an invocation beside the device's own: both from the same runs."""
-    delegate = load_delegate(
-        str(build / "src/delegate/libmica_delegate.so"), {"device": device, "threads": "1", "timing": "1"}
-    )
-    interpreter = Interpreter(str(path), num_threads=1, experimental_delegates=[delegate])
-    interpreter.allocate_tensors()
-    return invoke_ms(interpreter, repeats)
+DELEGATE_CHILD = """
+import sys, numpy as np
+from ai_edge_litert.interpreter import Interpreter, load_delegate
+library, path, device, repeats = sys.argv[1:]
+delegate = load_delegate(library, {"device": device, "threads": "1", "profile": "1"})
+interpreter = Interpreter(path, num_threads=1, experimental_delegates=[delegate])
+interpreter.allocate_tensors()
+for detail in interpreter.get_input_details():
+    interpreter.set_tensor(detail["index"], np.zeros(detail["shape"], detail["dtype"]))
+for _ in range(int(repeats)):
+    interpreter.invoke()
+"""
+
+
+def delegate_overhead_ms(build, path, device, repeats):
+    """What the delegate adds to one inference with the device's work taken out, by its own profile, in milliseconds."""
+    library = str(build / "src/delegate/libmica_delegate.so")
+    command = [sys.executable, "-c", DELEGATE_CHILD, library, str(path), device, str(repeats)]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    found = re.search(r"(\d+) partitions, .* ([\d.]+) ms each, ([\d.]+) ms of it waiting", text)
+    return int(found[1]) * (float(found[2]) - float(found[3]))
 
 
 def show(row):
@@ -122,6 +140,7 @@ def show(row):
     print(f"  prepare             {row['prepare_ms']:9.1f} ms   {row['prepare_to_xnnpack']:6.2f} x LiteRT XNNPACK's inference")
     print(f"  simulated inference {row['simulate_ms']:9.1f} ms   {row['simulate_to_reference']:6.2f} x LiteRT reference kernels ({row['litert_reference_ms']:.1f} ms)")
     print(f"  CPU kernels         {row['cpu_kernels_ms']:9.1f} ms   {row['cpu_kernels_to_reference']:6.2f} x LiteRT reference kernels")
+    print(f"  delegate's overhead {row['delegate_overhead_ms']:9.3f} ms   {row['delegate_overhead_to_xnnpack']:6.3f} x LiteRT XNNPACK's inference, device's work taken out")
     print(f"  LiteRT XNNPACK      {row['litert_xnnpack_ms']:9.1f} ms")
     print(f"  modelled on chip    {row['modelled_ms']:9.2f} ms   (estimate, {row['jobs']} jobs)")
     print(f"  coefficients        {row['coefficient_bytes']:9d} B    {row['coefficient_to_raw']:6.3f} x raw weights, {row['coefficient_to_entropy']:.3f} x order-0 entropy")

@@ -202,7 +202,8 @@ static int run(struct kernel *kernel)
         return error;
     size_t count;
     const struct mica_job_report *reports = mica_instance_reports(kernel->instance, &count);
-    mica_profile_count(&delegate->profile, kernel->first_row, reports, count, seconds_since(&begin));
+    mica_profile_count(&delegate->profile, kernel->first_row, reports, count, seconds_since(&begin),
+                       mica_instance_device_seconds(kernel->instance));
     return 0;
 }
 

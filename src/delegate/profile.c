@@ -46,10 +46,11 @@ static void add_report(struct mica_job_report *sum, const struct mica_job_report
 }
 
 void mica_profile_count(struct mica_profile *profile, uint32_t first, const struct mica_job_report *reports,
-                        size_t count, double seconds)
+                        size_t count, double seconds, double device_seconds)
 {
     profile->invocations++;
     profile->host_seconds += seconds;
+    profile->device_seconds += device_seconds;
     for (size_t i = 0; i < count && first + i < profile->row_count; i++) {
         profile->rows[first + i].runs++;
         add_report(&profile->rows[first + i].sum, &reports[i]);
@@ -88,9 +89,12 @@ static void print_total(const struct mica_profile *profile, const struct mica_ch
 
 void mica_profile_print(const struct mica_profile *profile, const struct mica_chip *chip, bool simulated, FILE *file)
 {
-    fprintf(file, "mica: profile of %s: %" PRIu32 " partitions, %" PRIu64 " invocations, %.3f ms each on the host\n",
-            chip->name, profile->partition_count, profile->invocations,
-            profile->invocations ? profile->host_seconds * 1000 / (double)profile->invocations : 0);
+    double milliseconds = profile->invocations ? 1000 / (double)profile->invocations : 0;
+    fprintf(file,
+            "mica: profile of %s: %" PRIu32 " partitions, %" PRIu64
+            " invocations of them, %.3f ms each, %.3f ms of it waiting for the device\n",
+            chip->name, profile->partition_count, profile->invocations, profile->host_seconds * milliseconds,
+            profile->device_seconds * milliseconds);
     if (simulated)
         fprintf(file, "mica: cycles, time and traffic come from the simulator's timing model, not from silicon\n");
     fprintf(file, "mica: %9s %-4s %6s %12s %10s %10s %10s %10s  %s\n", "partition", "unit", "runs", "MACs", "cycles",

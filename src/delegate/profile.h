@@ -21,7 +21,8 @@ struct mica_profile {
     struct mica_profile_row *rows;
     uint32_t row_count, partition_count;
     uint64_t invocations;
-    double host_seconds; /* in invocations, the device's time included */
+    double host_seconds;   /* in invocations, the device's time included */
+    double device_seconds; /* from submissions to the ends of the waits */
 };
 
 /* Adds one row for each job of a program; *first gets the index of the first. 0 or -ENOMEM. */
@@ -30,7 +31,7 @@ int mica_profile_add(struct mica_profile *profile, const struct mica_graph *grap
 
 /* One invocation of the program whose rows begin at `first`; `count` is its number of jobs, or 0: no reports. */
 void mica_profile_count(struct mica_profile *profile, uint32_t first, const struct mica_job_report *reports,
-                        size_t count, double seconds);
+                        size_t count, double seconds, double device_seconds);
 
 void mica_profile_print(const struct mica_profile *profile, const struct mica_chip *chip, bool simulated, FILE *file);
 void mica_profile_finish(struct mica_profile *profile);

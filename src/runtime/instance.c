@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "util/checked.h"
 
@@ -21,6 +22,7 @@ struct mica_instance {
     size_t *report_counts;     /* of the submissions */
     struct mica_job_report *reports;
     size_t report_count;
+    double device_seconds; /* of the last run, from submission to the end of the wait */
 };
 
 /* ORs the relocated word into the 4 bytes at `word`. */
@@ -256,19 +258,32 @@ static void collect_reports(struct mica_instance *instance)
     }
 }
 
+static double seconds_since(const struct timespec *begin)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - begin->tv_sec) + (double)(now.tv_nsec - begin->tv_nsec) * 1e-9;
+}
+
 static int run_submit(struct mica_instance *instance, uint32_t index)
 {
     struct mica_winsys *winsys = instance->winsys;
     uint64_t fence = 0;
+    struct timespec begin;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
     instance->report_counts[index] = 0;
     int error = winsys->submit(winsys, &instance->calls[index], &fence);
-    return error ? error : winsys->wait(winsys, fence, winsys->simulated ? INT64_MAX : HARDWARE_TIMEOUT_NS);
+    if (!error)
+        error = winsys->wait(winsys, fence, winsys->simulated ? INT64_MAX : HARDWARE_TIMEOUT_NS);
+    instance->device_seconds += seconds_since(&begin);
+    return error;
 }
 
 int mica_instance_invoke_watched(struct mica_instance *instance, const void *const *inputs, void *const *outputs,
                                  mica_instance_watch *before, void *user)
 {
     instance->report_count = 0;
+    instance->device_seconds = 0;
     int error = write_inputs(instance, inputs);
     for (uint32_t i = 0; !error && i < instance->program->submit_count; i++) {
         if (before)
@@ -291,6 +306,11 @@ const struct mica_job_report *mica_instance_reports(const struct mica_instance *
 {
     *count = instance->report_count;
     return instance->reports;
+}
+
+double mica_instance_device_seconds(const struct mica_instance *instance)
+{
+    return instance->device_seconds;
 }
 
 int mica_instance_visit(struct mica_instance *instance, const void *const *inputs, mica_instance_watch *visit,

@@ -24,6 +24,9 @@ const struct mica_job_report *mica_instance_reports(const struct mica_instance *
 /* Sees a submission as it goes to the kernel; not 0 stops the run, which then returns that. */
 typedef int mica_instance_watch(void *user, const struct mica_submit *submit);
 
+/* Wall time of the last run from submission to the end of the wait, all submissions together. */
+double mica_instance_device_seconds(const struct mica_instance *instance);
+
 /*
  * Calls `visit` for every submission as it would go to the kernel, with the inputs
  * already in their buffers, without submitting anything.

@@ -122,8 +122,8 @@ static void quantization_the_cores_lack_is_refused(void **state)
     assert_null(ask(conv));
 
     conv = usual();
-    conv.out.scale = 1e-7f;
-    conv.in.scale = conv.filter.scale = 1000.0f;
+    conv.out.scale = 0.001f; /* a factor of 10^5: the shift would be negative */
+    conv.in.scale = conv.filter.scale = 10.0f;
     assert_refused(conv, "outside the NN cores' range");
 }
 

@@ -3,7 +3,7 @@
  * Coefficient bytes of whole models on the Huffman chips, beside what the
  * bytes' entropy and the format's floor say:
  *
- *   huffman_report [--layers] [--exhaustive] [--groups N] MODEL.tflite...
+ *   huffman_report [--layers] [--no-floor] [--exhaustive] [--groups N] MODEL.tflite...
  *
  * Every buffer is decoded and compared. Convolutions of stride 2 are counted
  * as space-to-depth ones; depthwise ones are the chip's own, or expanded in
@@ -22,7 +22,7 @@
 #include "util/checked.h"
 
 struct options {
-    bool layers;
+    bool layers, no_floor;
     enum viv_huffman_effort effort;
     uint32_t groups;
 };
@@ -148,11 +148,13 @@ static bool run_job(struct kernels *kernels, const struct options *options, stru
         fprintf(stderr, "does not come back: %s\n", problem);
     totals->bytes += coefficients.size;
     free(coefficients.data);
+    totals->jobs++;
+    if (options->no_floor)
+        return !problem;
     if (problem || !viv_coef_huffman_floor(kernels->chip, &kernels->set, &kernels->job, &bounds))
         return false;
     totals->floor += bounds.format;
     totals->entropy += bounds.entropy;
-    totals->jobs++;
     return true;
 }
 
@@ -247,7 +249,7 @@ static bool run_file(const char *path, const struct options *options)
 {
     struct mica_log log = {.sink = NULL};
     struct mica_graph *graph;
-    size_t size;
+    size_t size = 0;
     void *data = read_file(path, &size);
     const char *slash = strrchr(path, '/');
     if (!data || mica_tflite_read(data, size, &log, &graph)) {
@@ -269,6 +271,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--layers"))
             options.layers = true;
+        else if (!strcmp(argv[i], "--no-floor"))
+            options.no_floor = true;
         else if (!strcmp(argv[i], "--exhaustive"))
             options.effort = VIV_HUFFMAN_EXHAUSTIVE;
         else if (!strcmp(argv[i], "--groups") && i + 1 < argc)

@@ -143,14 +143,14 @@ static void code_body(void *user, size_t core)
                                            encoder->chip->coef_centred ? encoder->set->zero_point : 0, stream, size);
 }
 
-static bool code(struct encoder *encoder, const struct viv_huffman_choices *choices)
+static bool code(struct encoder *encoder, const struct viv_huffman_choices *choices, uint32_t longest_run)
 {
     encoder->choices = choices;
     if (choices->runs && choices->split == VIV_SPLIT_VENDOR) {
         viv_run_plan_vendor(choices, &encoder->plan);
     } else if (choices->runs) {
         struct viv_run_costs costs = viv_run_costs_of(choices);
-        viv_run_plan_cheapest(choices, &costs, VIV_RUN_LIMIT, &encoder->plan);
+        viv_run_plan_cheapest(choices, &costs, longest_run, &encoder->plan);
     }
     mica_parallel_for(encoder->job->threads, encoder->cores, code_body, encoder);
     return !encoder->failed;
@@ -207,14 +207,15 @@ static bool assemble(const struct encoder *encoder, struct viv_coefficients *coe
 
 static bool write_placed(const struct viv_chip *chip, const struct viv_kernel_set *set,
                          const struct viv_huffman_job *job, const struct viv_huffman_choices *choices,
-                         const struct viv_huffman_placement *placement, struct viv_coefficients *coefficients)
+                         const struct viv_huffman_placement *placement, uint32_t longest_run,
+                         struct viv_coefficients *coefficients)
 {
     struct encoder encoder;
     encoder_init(&encoder, chip, set, job);
     encoder.placement = placement;
     encoder.closings = choices->split == VIV_SPLIT_VENDOR;
     encoder.want_differences = choices->precode;
-    bool done = prepare(&encoder) && code(&encoder, choices) && assemble(&encoder, coefficients);
+    bool done = prepare(&encoder) && code(&encoder, choices, longest_run) && assemble(&encoder, coefficients);
     encoder_finish(&encoder);
     return done;
 }
@@ -225,10 +226,10 @@ bool viv_coef_huffman_write(const struct viv_chip *chip, const struct viv_kernel
 {
     struct viv_huffman_placement usual;
     if (placement)
-        return write_placed(chip, set, job, choices, placement, coefficients);
+        return write_placed(chip, set, job, choices, placement, VIV_RUN_LIMIT, coefficients);
     if (!viv_huffman_place(chip, set, job, 0, &usual))
         return false;
-    bool done = write_placed(chip, set, job, choices, &usual, coefficients);
+    bool done = write_placed(chip, set, job, choices, &usual, VIV_RUN_LIMIT, coefficients);
     free((void *)usual.kernels);
     return done;
 }
@@ -244,7 +245,7 @@ static size_t least_bytes(const struct encoder *encoder)
 
 /* Where a kernel is does not matter to such a chip, but where it is may save a block of padding. */
 static bool try_rotations(const struct encoder *encoder, const struct viv_huffman_choices *choices,
-                          struct viv_coefficients *coefficients)
+                          uint32_t longest_run, struct viv_coefficients *coefficients)
 {
     size_t least = least_bytes(encoder);
     uint32_t count = encoder->set->count, most = count < MOST_ROTATIONS ? count : MOST_ROTATIONS;
@@ -255,7 +256,7 @@ static bool try_rotations(const struct encoder *encoder, const struct viv_huffma
         struct viv_coefficients other;
         if (!viv_huffman_place(encoder->chip, encoder->set, encoder->job, i * count / most, &placement))
             return false;
-        bool done = write_placed(encoder->chip, encoder->set, encoder->job, choices, &placement, &other);
+        bool done = write_placed(encoder->chip, encoder->set, encoder->job, choices, &placement, longest_run, &other);
         free((void *)placement.kernels);
         if (!done)
             return false;
@@ -276,10 +277,10 @@ static bool search_and_write(struct encoder *encoder, struct viv_coefficients *c
     if (!prepare_tallied(encoder))
         return false;
     search_of(encoder, &search);
-    viv_huffman_search(&search, choices);
-    if (!code(encoder, choices) || !assemble(encoder, coefficients))
+    uint32_t longest_run = viv_huffman_search(&search, choices);
+    if (!code(encoder, choices, longest_run) || !assemble(encoder, coefficients))
         return false;
-    if (try_rotations(encoder, choices, coefficients))
+    if (try_rotations(encoder, choices, longest_run, coefficients))
         return true;
     free(coefficients->data);
     *coefficients = (struct viv_coefficients){0};

@@ -105,6 +105,7 @@ static void make_codes(const struct viv_huffman_choices *choices, uint8_t zero_p
 
 void viv_run_plan_vendor(const struct viv_huffman_choices *choices, struct viv_run_plan *plan)
 {
+    plan->limit = VIV_RUN_LIMIT;
     plan->piece = 1;
     for (uint32_t i = 0; i < choices->runs; i++)
         plan->piece = choices->run[i] > plan->piece ? choices->run[i] : plan->piece;
@@ -128,23 +129,43 @@ struct viv_run_costs viv_run_costs_of(const struct viv_huffman_choices *choices)
     };
 }
 
+/* The entries, shortest first: each as its place in the table and what its code costs. */
+static uint32_t sort_runs(const struct viv_huffman_choices *choices, const struct viv_run_costs *costs, uint16_t *run,
+                          uint32_t *keys)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < choices->runs; i++) {
+        uint32_t place = count++;
+        for (; place > 0 && run[place - 1] > choices->run[i]; place--) {
+            run[place] = run[place - 1];
+            keys[place] = keys[place - 1];
+        }
+        run[place] = choices->run[i];
+        keys[place] = (i < 2 ? costs->shorter : costs->longer) << 8 | i;
+    }
+    return count;
+}
+
 void viv_run_plan_cheapest(const struct viv_huffman_choices *choices, const struct viv_run_costs *costs,
                            uint32_t longest, struct viv_run_plan *plan)
 {
-    uint32_t bits[VIV_RUN_LIMIT + 1];
+    uint32_t bits[VIV_RUN_LIMIT + 1], keys[VIV_HUFFMAN_MAX_RUNS]; /* bits are times 256, to compare with an entry */
+    uint16_t run[VIV_HUFFMAN_MAX_RUNS];
+    uint32_t count = sort_runs(choices, costs, run, keys), usable = 0;
     longest = longest > VIV_RUN_LIMIT ? VIV_RUN_LIMIT : longest;
     bits[0] = 0;
-    plan->piece = 256;
+    plan->limit = longest;
+    plan->piece = longest < 256 ? longest : 256;
     for (uint32_t length = 1; length <= longest; length++) {
-        bits[length] = bits[length - 1] + costs->raw;
-        plan->entry[length] = VIV_RUN_RAW;
-        for (uint32_t i = 0; i < choices->runs; i++) {
-            uint32_t run = choices->run[i], cost = i < 2 ? costs->shorter : costs->longer;
-            if (run <= length && bits[length - run] + cost < bits[length]) {
-                bits[length] = bits[length - run] + cost;
-                plan->entry[length] = (uint8_t)i;
-            }
+        uint32_t best = bits[length - 1] + (costs->raw << 8 | VIV_RUN_RAW);
+        while (usable < count && run[usable] <= length)
+            usable++;
+        for (uint32_t i = 0; i < usable; i++) {
+            uint32_t key = bits[length - run[i]] + keys[i];
+            best = key < best ? key : best;
         }
+        bits[length] = best & ~255u;
+        plan->entry[length] = (uint8_t)best;
     }
 }
 
@@ -222,7 +243,7 @@ static void code_piece(const struct run_coder *coder, uint32_t length)
 
 static void code_run(const struct run_coder *coder, uint32_t length)
 {
-    for (; length > VIV_RUN_LIMIT; length -= coder->plan->piece)
+    for (; length > coder->plan->limit; length -= coder->plan->piece)
         code_piece(coder, coder->plan->piece);
     code_piece(coder, length);
 }

@@ -23,18 +23,20 @@ extern const uint8_t viv_symbol_bits[8];
 /* Bits of the value of a class; `runs` are the table's entries, 0: none. */
 uint32_t viv_class_bits(uint32_t class, uint32_t runs);
 
-/* Which entry a run of r zeros begins with. */
+/* Which entry a run of r zeros begins with, r up to `limit`. */
 struct viv_run_plan {
     uint8_t entry[VIV_RUN_LIMIT + 1];
-    uint32_t piece; /* what is cut from longer runs */
+    uint32_t limit, piece; /* longer runs are cut into pieces first */
 };
 
 void viv_run_plan_vendor(const struct viv_huffman_choices *choices, struct viv_run_plan *plan);
 
-/* Fewest bits up to runs of `longest`; returns nothing that depends on its second half. Costs in bits. */
+/* Bits of a code of entries 0 and 1, of the others, of a raw zero. */
 struct viv_run_costs {
-    uint32_t shorter, longer, raw; /* a code of entries 0 and 1, of the others, of a raw zero */
+    uint32_t shorter, longer, raw;
 };
+
+/* Fewest bits for runs up to `longest`, which is at least 1. */
 void viv_run_plan_cheapest(const struct viv_huffman_choices *choices, const struct viv_run_costs *costs,
                            uint32_t longest, struct viv_run_plan *plan);
 

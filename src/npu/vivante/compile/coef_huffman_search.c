@@ -27,6 +27,7 @@ uint64_t viv_assign_symbols(uint32_t classes, const uint64_t *counts, const uint
 struct best {
     struct viv_huffman_choices choices;
     uint64_t bits;
+    uint32_t longest; /* run that there is */
 };
 
 /* ---- without zero runs: counts say it all ------------------------------- */
@@ -42,7 +43,7 @@ static void try_plain(const struct viv_tally *tally, uint8_t zero_point, uint8_t
     for (uint32_t class = 0; class < 8; class ++)
         bits += counts[class] * viv_class_bits(class, 0);
     if (bits < best->bits)
-        *best = (struct best){choices, bits};
+        *best = (struct best){choices, bits, 1};
 }
 
 /* ---- with zero runs ----------------------------------------------------- */
@@ -254,10 +255,12 @@ static void try_runs(const struct viv_search *search, uint8_t average, bool prec
     for (uint32_t i = 0; i < sizeof table_sizes; i++) {
         if (search->effort != VIV_HUFFMAN_EXHAUSTIVE && &found[i] != first)
             continue;
-        tables.work = search->effort == VIV_HUFFMAN_EXHAUSTIVE ? UINT64_MAX : 20000 + bytes / 4;
+        tables.work = search->effort == VIV_HUFFMAN_EXHAUSTIVE ? UINT64_MAX : 15000 + bytes / 4;
         found[i].bits = improve(&tables, &found[i].choices, found[i].bits);
-        if (found[i].bits < best->bits)
+        if (found[i].bits < best->bits) {
             *best = found[i];
+            best->longest = lengths.longest ? lengths.longest : 1;
+        }
     }
 }
 
@@ -304,7 +307,7 @@ static bool worth_runs(const struct viv_search *search, uint8_t average, const s
     return more < 3;
 }
 
-void viv_huffman_search(const struct viv_search *search, struct viv_huffman_choices *choices)
+uint32_t viv_huffman_search(const struct viv_search *search, struct viv_huffman_choices *choices)
 {
     struct best best = {.bits = UINT64_MAX};
     struct candidate candidates[MOST_CANDIDATES];
@@ -324,4 +327,5 @@ void viv_huffman_search(const struct viv_search *search, struct viv_huffman_choi
     for (uint32_t i = 0; i < count && i < most && candidates[i].bits < best.bits; i++)
         try_runs(search, candidates[i].average, candidates[i].precode, &best);
     *choices = best.choices;
+    return best.longest;
 }

@@ -35,8 +35,8 @@ struct viv_search {
     enum viv_huffman_effort effort;
 };
 
-/* The choices that take fewest bits. */
-void viv_huffman_search(const struct viv_search *search, struct viv_huffman_choices *choices);
+/* The choices that take fewest bits; returns the longest run that they were made for, at least 1. */
+uint32_t viv_huffman_search(const struct viv_search *search, struct viv_huffman_choices *choices);
 
 /* Bits that no choices can go below, paddings and dummies not counted. False when memory runs out. */
 bool viv_huffman_least_bits(const struct viv_search *search, uint64_t *bits);
