@@ -13,15 +13,20 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 say "Unit tests under the sanitizers"
 run_meson_tests build-sanitized
 
-run_one "$mutants mutated models through info, run and the delegate" build-sanitized/tests/fuzz/mutants "$mutants"
+models=(share/mica/*.tflite)
+for model in ../shared/captures/*/model.tflite ../shared/models/ops_*/*.tflite ../shared/models/tiny_*.tflite; do
+    if [ -f "$model" ]; then models+=("$model"); fi
+done
+run_one "$mutants mutants of ${#models[@]} models through info, run and the delegate" \
+    build-sanitized/tests/fuzz/mutants "$mutants" "${models[@]}"
 for target in build-sanitized/tests/fuzz/fuzz_*; do
     if [ -x "$target" ] && [ ! -d "$target" ]; then
         run_one "$(basename "$target") for $fuzz_seconds s" \
-            "$target" -max_total_time="$fuzz_seconds" -max_len=65536 -verbosity=0 -print_final_stats=1
+            "$target" -max_total_time="$fuzz_seconds" -max_len=65536 -verbosity=0 -timeout=10
     fi
 done
 
 say "Building the kernels for aarch64 in build-aarch64/"
 build_mica build-aarch64 --cross-file cross/aarch64-linux-gnu.ini -Dcli=disabled
 say "Kernels under emulation"
-run_meson_tests build-aarch64 kernels
+run_meson_tests build-aarch64 'vivante-sim kernels'

@@ -65,7 +65,7 @@ static void read_buffer(const json_t *job, struct vector *vector)
     vector->buffer = calloc(1, vector->size);
     assert_non_null(vector->buffer);
     for (size_t i = 0; digits[2 * i]; i++) {
-        unsigned byte;
+        unsigned byte = 0;
         assert_true(i < vector->size && sscanf(digits + 2 * i, "%2x", &byte) == 1);
         vector->buffer[i] = (uint8_t)byte;
     }

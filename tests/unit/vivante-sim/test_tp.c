@@ -202,7 +202,9 @@ static uint32_t logistic_entry(uint32_t i, double scale)
     int exponent;
     double mantissa = 2 * frexp(value, &exponent) - 1;
     exponent += 14;
-    return exponent <= 0 ? 0 : (uint32_t)exponent << 15 | (uint32_t)(mantissa * 0x8000);
+    if (exponent <= 0 || mantissa < 0) /* too small for the format, or underflown to 0 */
+        return 0;
+    return (uint32_t)exponent << 15 | (uint32_t)(mantissa * 0x8000);
 }
 
 /* A LUT job as the specification's section 4.4 has it, on a C x H x W tensor. */
