@@ -39,15 +39,24 @@ static bool page_range(uint64_t address, uint64_t size)
            size <= MICA_DEVICE_SPACE - address;
 }
 
-int mica_device_memory_map(struct mica_device_memory *memory, uint64_t address, uint64_t size)
+static int map(struct mica_device_memory *memory, uint64_t address, uint64_t size, int flags, int fd)
 {
     if (!page_range(address, size))
         return -EINVAL;
     if (size == 0)
         return 0;
-    void *at =
-        mmap(memory->base + address, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    void *at = mmap(memory->base + address, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
     return at == MAP_FAILED ? -errno : 0;
+}
+
+int mica_device_memory_map(struct mica_device_memory *memory, uint64_t address, uint64_t size)
+{
+    return map(memory, address, size, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+int mica_device_memory_map_file(struct mica_device_memory *memory, uint64_t address, uint64_t size, int fd)
+{
+    return map(memory, address, size, MAP_SHARED, fd);
 }
 
 void mica_device_memory_unmap(struct mica_device_memory *memory, uint64_t address, uint64_t size)

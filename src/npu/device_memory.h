@@ -24,6 +24,8 @@ void mica_device_memory_destroy(struct mica_device_memory *memory);
 
 /* Backs [address, address + size) with zeroed memory / takes it away again. Both page aligned. */
 int mica_device_memory_map(struct mica_device_memory *memory, uint64_t address, uint64_t size);
+/* The same with the pages of a file, shared with all others that map it. */
+int mica_device_memory_map_file(struct mica_device_memory *memory, uint64_t address, uint64_t size, int fd);
 void mica_device_memory_unmap(struct mica_device_memory *memory, uint64_t address, uint64_t size);
 
 /* What the device may do in [address, address + size), page aligned, from now on: enum mica_access bits, 0 = nothing.

@@ -5,6 +5,7 @@
 
 #include "graph/graph.h"
 #include "npu/device_memory.h"
+#include "npu/on_chip.h"
 #include "npu/program.h"
 #include "util/log.h"
 #include "util/threads.h"
@@ -16,6 +17,12 @@ struct mica_partition {
     const uint32_t *ops;     /* graph indices, in execution order */
     const uint32_t *inputs;  /* tensors made outside and read inside, constants not among them; no duplicates */
     const uint32_t *outputs; /* tensors made inside and needed outside */
+};
+
+/* What the user chose about compiling. All zero is the default. */
+struct mica_compile_options {
+    bool on_chip;       /* keep tensors in on-chip memory, which is unverified on hardware */
+    bool optimize_size; /* search longer for smaller coefficient streams */
 };
 
 /* What one device job cost. On a simulator the figures are a timing model's. */
@@ -32,6 +39,9 @@ struct mica_chip {
     double clock_mhz;        /* turns cycles into time */
     const struct mica_npu_family *family;
     const void *parameters; /* the family's own */
+    /* MICA_ON_CHIP_WINDOWS entries; NULL: no on-chip memory has an address. */
+    const struct mica_on_chip *on_chip;
+    const char *notes; /* what is inferred rather than verified, lines for people; NULL: nothing */
 };
 
 struct mica_npu_family {
@@ -45,9 +55,10 @@ struct mica_npu_family {
     int (*supports)(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op, char *reason,
                     size_t size);
 
-    /* Compiles a partition of supported operations. */
-    int (*compile)(const struct mica_chip *chip, const struct mica_partition *partition, struct mica_threads *threads,
-                   struct mica_log *log, struct mica_program **program);
+    /* Compiles a partition of supported operations. `options` may be NULL: defaults. */
+    int (*compile)(const struct mica_chip *chip, const struct mica_partition *partition,
+                   const struct mica_compile_options *options, struct mica_threads *threads, struct mica_log *log,
+                   struct mica_program **program);
 
     /*
      * The simulator: what stands behind a simulated device of this chip. It
@@ -70,5 +81,7 @@ struct mica_npu_family {
 
 extern const struct mica_npu_family mica_vivante;
 extern const struct mica_chip mica_chip_a311d;
+extern const struct mica_chip mica_chip_imx8mp;
+extern const struct mica_chip mica_chip_s905d3;
 
 #endif

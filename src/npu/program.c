@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "npu/device_memory.h"
 #include "util/checked.h"
 
 void mica_program_destroy(struct mica_program *program)
@@ -23,10 +24,44 @@ void mica_program_destroy(struct mica_program *program)
     free(program);
 }
 
+/* More than any compiler makes; all pairs of them are looked at. */
+#define MAX_ON_CHIP 64
+
+static bool on_chip_valid(const struct mica_program_buffer *buffer)
+{
+    return buffer->fixed_address % MICA_DEVICE_PAGE == 0 && !buffer->data_size &&
+           mica_range_inside(buffer->fixed_address, buffer->size, MICA_DEVICE_SPACE);
+}
+
+/* Does any on-chip buffer before number `index` overlap it? */
+static bool overlaps(const struct mica_program *program, uint32_t index)
+{
+    const struct mica_program_buffer *a = &program->buffers[index];
+    for (uint32_t i = 0; i < index; i++) {
+        const struct mica_program_buffer *b = &program->buffers[i];
+        if (b->fixed_address && a->fixed_address < b->fixed_address + b->size &&
+            b->fixed_address < a->fixed_address + a->size)
+            return true;
+    }
+    return false;
+}
+
+/* Only for buffers that are valid one by one. */
+static bool places_valid(const struct mica_program *program)
+{
+    unsigned count = 0;
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        if (program->buffers[i].fixed_address && (++count > MAX_ON_CHIP || overlaps(program, i)))
+            return false;
+    }
+    return true;
+}
+
 static bool buffer_valid(const struct mica_program_buffer *buffer)
 {
-    return buffer->size > 0 && buffer->data_size <= buffer->size && (buffer->data || !buffer->data_size) &&
-           buffer->access && !(buffer->access & ~(unsigned)(MICA_ACCESS_READ | MICA_ACCESS_WRITE));
+    return (!buffer->fixed_address || on_chip_valid(buffer)) && buffer->size > 0 && buffer->data_size <= buffer->size &&
+           (buffer->data || !buffer->data_size) && buffer->access &&
+           !(buffer->access & ~(unsigned)(MICA_ACCESS_READ | MICA_ACCESS_WRITE));
 }
 
 static bool reloc_valid(const struct mica_program *program, const struct mica_program_reloc *reloc)
@@ -37,7 +72,7 @@ static bool reloc_valid(const struct mica_program *program, const struct mica_pr
             return false;
         size = (uint64_t)program->submits[reloc->where].words * 4;
     } else {
-        if (reloc->where >= program->buffer_count)
+        if (reloc->where >= program->buffer_count || program->buffers[reloc->where].fixed_address)
             return false;
         size = program->buffers[reloc->where].size;
     }
@@ -47,7 +82,7 @@ static bool reloc_valid(const struct mica_program *program, const struct mica_pr
 
 static bool io_valid(const struct mica_program *program, const struct mica_program_io *io)
 {
-    return io->buffer < program->buffer_count &&
+    return io->buffer < program->buffer_count && !program->buffers[io->buffer].fixed_address &&
            mica_range_inside(io->offset, io->size, program->buffers[io->buffer].size);
 }
 
@@ -70,6 +105,7 @@ bool mica_program_valid(const struct mica_program *program)
     bool valid = arrays_valid(program);
     for (uint32_t i = 0; valid && i < program->buffer_count; i++)
         valid = buffer_valid(&program->buffers[i]);
+    valid = valid && places_valid(program);
     for (uint32_t i = 0; valid && i < program->submit_count; i++)
         valid = submit_valid(program, &program->submits[i]);
     for (uint32_t i = 0; valid && i < program->reloc_count; i++)

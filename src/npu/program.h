@@ -21,6 +21,12 @@ struct mica_program_buffer {
     uint8_t *data;      /* initial contents (coefficients, descriptors, tables), owned; NULL: zeros */
     uint64_t data_size; /* <= size */
     unsigned access;    /* what the device does with it: enum mica_access bits */
+    /*
+     * 0: anywhere. Else on-chip memory of the device, at this page-aligned device
+     * address (on_chip.h): no data, no tensor of the partition's border and no
+     * relocated word is in it, and it overlaps no other buffer.
+     */
+    uint64_t fixed_address;
 };
 
 /*

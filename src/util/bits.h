@@ -61,8 +61,14 @@ static inline void mica_bits_write(struct mica_bit_writer *writer, uint32_t valu
         writer->error = true;
     } else if (writer->data && count) {
         uint64_t window = (uint64_t)value << (writer->position & 7);
-        for (uint8_t *byte = writer->data + (writer->position >> 3); window; window >>= 8)
-            *byte++ |= (uint8_t)window;
+        uint8_t *byte = writer->data + (writer->position >> 3);
+        if ((writer->size >> 3) - (writer->position >> 3) >= 8) { /* what follows is still zero: one store will do */
+            window |= *byte;
+            memcpy(byte, &window, 8);
+        } else {
+            for (; window; window >>= 8)
+                *byte++ |= (uint8_t)window;
+        }
     }
     writer->position += count;
 }

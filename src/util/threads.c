@@ -6,8 +6,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct mica_threads {
+    pid_t process;        /* that has the workers: a child of fork() has a copy of this and no workers */
     pthread_mutex_t turn; /* held by the caller whose loop runs */
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
@@ -64,10 +66,12 @@ static void *worker(void *argument)
 
 struct mica_threads *mica_threads_create(unsigned count)
 {
+    count = count < MICA_MAX_THREADS ? count : MICA_MAX_THREADS;
     unsigned extra = count > 1 ? count - 1 : 0;
     struct mica_threads *threads = calloc(1, sizeof *threads + extra * sizeof threads->handles[0]);
     if (!threads)
         return NULL;
+    threads->process = getpid();
     pthread_mutex_init(&threads->turn, NULL);
     pthread_mutex_init(&threads->lock, NULL);
     pthread_cond_init(&threads->wake, NULL);
@@ -77,16 +81,30 @@ struct mica_threads *mica_threads_create(unsigned count)
     return threads;
 }
 
-void mica_threads_destroy(struct mica_threads *threads)
+unsigned mica_threads_count(const struct mica_threads *threads)
 {
-    if (!threads)
-        return;
+    return threads ? threads->workers + 1 : 1;
+}
+
+static void stop_workers(struct mica_threads *threads)
+{
     pthread_mutex_lock(&threads->lock);
     threads->quit = true;
     pthread_cond_broadcast(&threads->wake);
     pthread_mutex_unlock(&threads->lock);
     for (unsigned i = 0; i < threads->workers; i++)
         pthread_join(threads->handles[i], NULL);
+}
+
+void mica_threads_destroy(struct mica_threads *threads)
+{
+    if (!threads)
+        return;
+    if (threads->process != getpid()) { /* what waits for them here would wait for ever */
+        free(threads);
+        return;
+    }
+    stop_workers(threads);
     pthread_cond_destroy(&threads->done);
     pthread_cond_destroy(&threads->wake);
     pthread_mutex_destroy(&threads->lock);
@@ -96,7 +114,7 @@ void mica_threads_destroy(struct mica_threads *threads)
 
 void mica_parallel_for(struct mica_threads *threads, size_t count, void (*body)(void *user, size_t index), void *user)
 {
-    if (!threads || threads->workers == 0 || count <= 1) {
+    if (!threads || threads->workers == 0 || count <= 1 || threads->process != getpid()) {
         for (size_t i = 0; i < count; i++)
             body(user, i);
         return;

@@ -14,7 +14,7 @@ struct mica_bo {
     uint32_t handle;  /* the kernel's, or a number */
     uint64_t address; /* in the device's address space, page aligned */
     size_t size;      /* multiple of the page size */
-    uint8_t *map;     /* the host's view */
+    uint8_t *map;     /* the host's view; NULL: it has none (on-chip memory) */
 };
 
 struct mica_bo_use {
@@ -39,6 +39,17 @@ struct mica_winsys {
     void (*destroy)(struct mica_winsys *winsys);
     /* A zeroed buffer of at least `size` bytes (> 0). */
     int (*bo_create)(struct mica_winsys *winsys, uint64_t size, struct mica_bo **bo);
+    /*
+     * On-chip memory at `address`, page aligned, inside one of the chip's windows: a buffer
+     * only in name. Others may name the same range; their submissions overwrite it. NULL
+     * where the kernel interface has no way.
+     */
+    int (*bo_create_on_chip)(struct mica_winsys *winsys, uint64_t address, uint64_t size, struct mica_bo **bo);
+    /*
+     * The memory behind a dma-buf or a memfd (sealed against shrinking), used in place: whole,
+     * rounded up to pages. The descriptor may be closed afterwards. NULL where there is no way.
+     */
+    int (*bo_import)(struct mica_winsys *winsys, int fd, struct mica_bo **bo);
     void (*bo_destroy)(struct mica_winsys *winsys, struct mica_bo *bo); /* accepts NULL */
     /* Brackets around the host's accesses: waits for jobs, maintains caches. */
     int (*bo_begin_cpu)(struct mica_winsys *winsys, struct mica_bo *bo, unsigned access);

@@ -67,6 +67,8 @@ const char *signature_problem(const tflite::Tensor *source)
     Elements<int32_t> shape(source->shape()), signature(source->shape_signature());
     if (shape.count == 0 || signature.count == 0)
         return nullptr;
+    if (shape.count > MICA_MAX_RANK) /* refused anyway; tables can share a long vector */
+        return nullptr;
     bool same = shape.count == signature.count;
     for (uint32_t i = 0; same && i < shape.count; i++)
         same = signature[i] == -1 || signature[i] == shape[i];

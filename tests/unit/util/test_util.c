@@ -7,6 +7,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "util/bits.h"
 #include "util/checked.h"
@@ -106,6 +108,27 @@ static void a_parallel_loop_visits_each_index_once(void **state)
     }
 }
 
+static void loops_end_in_a_child_process(void **state)
+{
+    int status;
+    struct mica_threads *threads = mica_threads_create(3);
+    mica_parallel_for(threads, 1000, visit, NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(10); /* instead of hanging */
+        mica_parallel_for(threads, 1000, visit, NULL);
+        bool all = true;
+        for (int i = 0; i < 1000; i++)
+            all = all && visits[i] == 2;
+        mica_threads_destroy(threads);
+        _exit(!all);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    mica_threads_destroy(threads);
+}
+
 static void count_messages(void *user, enum mica_log_level level, const char *message)
 {
     ++*(int *)user;
@@ -132,6 +155,7 @@ int main(void)
         cmocka_unit_test(a_writer_without_data_counts),
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(a_parallel_loop_visits_each_index_once),
+        cmocka_unit_test(loops_end_in_a_child_process),
         cmocka_unit_test(the_last_error_is_kept_and_quiet_levels_are_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,15 +7,6 @@
 #include "util/bits.h"
 #include "util/checked.h"
 
-#define CORES 8u
-
-/* One weight in stream order, and the fields that follow the token it is in. */
-struct item {
-    uint8_t value;
-    bool first, last;
-    uint32_t bias, offset;
-};
-
 /* Tap of a step's i-th weight: blocks of three columns by two rows. */
 static uint32_t tap_of(uint32_t w, uint32_t h, uint32_t n)
 {
@@ -27,7 +18,7 @@ static uint32_t tap_of(uint32_t w, uint32_t h, uint32_t n)
     return 0;
 }
 
-static size_t list_items(const struct coefficients *c, uint32_t first, uint32_t count, struct item *items)
+size_t coefficient_items(const struct coefficients *c, uint32_t first, uint32_t count, struct coefficient_item *items)
 {
     uint32_t pixels = c->w * c->h, taps = pixels * c->z, step = pixels == 1 ? 6 : pixels;
     size_t n = 0;
@@ -37,7 +28,7 @@ static size_t list_items(const struct coefficients *c, uint32_t first, uint32_t 
                 for (uint32_t i = start; i < start + step && i < taps; i++) {
                     uint32_t tap = pixels == 1 ? i : i / pixels * pixels + tap_of(c->w, c->h, i % pixels);
                     uint32_t kernel = first + k;
-                    items[n++] = (struct item){
+                    items[n++] = (struct coefficient_item){
                         .value = c->weights[(size_t)kernel * taps + tap],
                         .first = i == 0,
                         .last = i == taps - 1,
@@ -49,7 +40,8 @@ static size_t list_items(const struct coefficients *c, uint32_t first, uint32_t 
 }
 
 /* Number of weights that the token starting at `items` takes: a run of the zero point and the weight that ends it. */
-static size_t token_length(const struct coefficients *c, struct random *random, const struct item *items, size_t left)
+static size_t token_length(const struct coefficients *c, struct random *random, const struct coefficient_item *items,
+                           size_t left)
 {
     size_t length = 1;
     while (length < left && length < (size_t)1 << c->run_bits && items[length - 1].value == c->zero_point &&
@@ -58,8 +50,8 @@ static size_t token_length(const struct coefficients *c, struct random *random, 
     return length;
 }
 
-static void write_items(const struct coefficients *c, struct random *random, const struct item *items, size_t count,
-                        struct mica_bit_writer *bits)
+static void write_items(const struct coefficients *c, struct random *random, const struct coefficient_item *items,
+                        size_t count, struct mica_bit_writer *bits)
 {
     for (size_t i = 0, length; i < count; i += length) {
         length = token_length(c, random, items + i, count - i);
@@ -74,13 +66,15 @@ static void write_items(const struct coefficients *c, struct random *random, con
     }
 }
 
-size_t encode_coefficients(const struct coefficients *c, struct random *random, uint8_t *out, size_t room)
+size_t encode_v7(const struct viv_chip *chip, const struct coefficients *c, struct random *random, uint8_t *out,
+                 size_t room)
 {
+    uint32_t cores = chip->nn_cores;
     size_t at = 64;
-    struct item *items = calloc((size_t)c->kernels * c->w * c->h * c->z, sizeof *items);
-    for (uint32_t core = 0, first = 0; core < CORES && first < c->kernels; core++) {
-        uint32_t count = (c->kernels - first + CORES - core - 1) / (CORES - core);
-        size_t item_count = list_items(c, first, count, items);
+    struct coefficient_item *items = calloc((size_t)c->kernels * c->w * c->h * c->z, sizeof *items);
+    for (uint32_t core = 0, first = 0; core < cores && first < c->kernels; core++) {
+        uint32_t count = (c->kernels - first + cores - core - 1) / (cores - core);
+        size_t item_count = coefficient_items(c, first, count, items);
         struct mica_bit_writer bits;
         mica_bit_writer_init(&bits, out + at, 8 * (room - at));
         mica_bits_write(&bits, c->run_bits, 8);
@@ -94,4 +88,11 @@ size_t encode_coefficients(const struct coefficients *c, struct random *random, 
     }
     free(items);
     return at;
+}
+
+size_t encode_coefficients(const struct viv_chip *chip, const struct coefficients *c, struct random *random,
+                           uint8_t *out, size_t room)
+{
+    return chip->coef_format == VIV_COEF_V7 ? encode_v7(chip, c, random, out, room)
+                                            : encode_huffman(chip, c, random, out, room);
 }

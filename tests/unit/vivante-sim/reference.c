@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npu/vivante/hw/chips.h"
 #include "npu/vivante/hw/fields.h"
-
-#define CORES 8
 
 /* ---- coefficients ----------------------------------------------------- */
 
@@ -27,7 +24,7 @@ static uint32_t take(struct bits *bits, unsigned count)
 
 struct kernel {
     uint8_t *weights; /* [channel][row][column] */
-    uint32_t bias, offset;
+    uint32_t bias, offset, channel;
 };
 
 struct stream {
@@ -91,6 +88,7 @@ static size_t decode_core(const uint8_t *bytes, struct kernel *kernels, uint32_t
 /* ---- NN --------------------------------------------------------------- */
 
 struct nn {
+    const struct viv_chip *chip;
     const uint32_t *words;
     uint8_t *base;
     int64_t w, h, z; /* of the kernel */
@@ -116,11 +114,24 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Rounds numerator / 2^shift; half-way cases by comparing doubled rests. */
-static int64_t round_shift(int64_t numerator, uint32_t shift, int64_t mode)
+/* A field of fewer bits than the table's has its sign there. */
+static int64_t offset_of(const struct nn *nn, enum viv_nn_field name)
 {
+    int64_t modulus = INT64_C(1) << nn->chip->offset_bits, value = field(nn, name) % modulus;
+    return value < modulus / 2 ? value : value - modulus;
+}
+
+/* Rounds numerator / 2^shift; half-way cases by comparing doubled rests. Mode 4: halves away from zero. */
+static int64_t round_shift(int64_t numerator, int64_t shift, int64_t mode)
+{
+    if (shift < 0)
+        return numerator > 0 ? 1000 : numerator < 0 ? -1000 : 0; /* far out of range whatever the shift */
     if (shift > 60)
         shift = 60;
+    if (mode == 4 && numerator < 0)
+        return -round_shift(-numerator, shift, 0);
+    if (mode == 4)
+        mode = 0;
     int64_t one = INT64_C(1) << shift, down = floor_div(numerator, one), rest = numerator - down * one;
     if (mode == 3 || (mode == 2 && numerator >= 0) || rest == 0)
         return down;
@@ -133,20 +144,23 @@ static int64_t round_shift(int64_t numerator, uint32_t shift, int64_t mode)
 
 static uint8_t output(const struct nn *nn, const struct kernel *kernel, int64_t x, int64_t y)
 {
-    int64_t dx = field(nn, VIV_NN_IN_IMAGE_X_OFFSET) & 15, dy = field(nn, VIV_NN_IN_IMAGE_Y_OFFSET) & 15;
-    int64_t zero = field(nn, VIV_NN_COEF_ZERO_POINT), sum = 0;
-    dx -= dx > 7 ? 16 : 0;
-    dy -= dy > 7 ? 16 : 0;
+    int64_t dx = offset_of(nn, VIV_NN_IN_IMAGE_X_OFFSET), dy = offset_of(nn, VIV_NN_IN_IMAGE_Y_OFFSET);
+    int64_t zero = field(nn, VIV_NN_COEF_ZERO_POINT), sum = 0, v8 = nn->chip->multiplier_bits == 23;
+    int64_t first = field(nn, VIV_NN_DEPTHWISE) ? kernel->channel : 0;
     const uint8_t *weight = kernel->weights;
-    for (int64_t z = 0; z < nn->z; z++)
+    for (int64_t z = first; z < first + nn->z; z++)
         for (int64_t r = 0; r < nn->h; r++)
             for (int64_t q = 0; q < nn->w; q++)
-                sum += (*weight++ - zero) * pixel(nn, x + q + dx, y + r + dy, z);
+                sum += (*weight++ - zero) * (pixel(nn, x + q + dx, y + r + dy, z) - (v8 ? 128 : 0));
     int32_t wrapped = (int32_t)((uint32_t)sum + kernel->bias);
-    int64_t multiplier = 32768 + field(nn, VIV_NN_POST_MULTIPLIER), out_zero = field(nn, VIV_NN_OUT_ZERO_POINT);
-    int64_t value =
-        round_shift(wrapped * multiplier, (uint32_t)field(nn, VIV_NN_POST_SHIFT), field(nn, VIV_NN_ROUNDING_MODE)) +
-        out_zero;
+    int64_t multiplier = field(nn, VIV_NN_POST_MULTIPLIER) + (v8 ? 8388608 : 32768);
+    int64_t shift = field(nn, VIV_NN_POST_SHIFT), mode = field(nn, VIV_NN_ROUNDING_MODE);
+    int64_t out_zero = field(nn, VIV_NN_OUT_ZERO_POINT);
+    if (v8) {
+        shift = (shift < 64 ? shift : shift - 128) + 23;
+        mode = mode == 0 ? 4 : mode;
+    }
+    int64_t value = round_shift(wrapped * multiplier, shift, mode) + out_zero;
     if (field(nn, VIV_NN_RELU) && value < out_zero)
         value = out_zero;
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
@@ -186,12 +200,12 @@ static void run_kernel(const struct nn *nn, const struct kernel *kernel, bool su
                                                  : nn->plain[y * nn->out_w + x];
 }
 
-static struct nn read_nn(uint8_t *base, const uint32_t *words)
+static struct nn read_nn(const struct viv_chip *chip, uint8_t *base, const uint32_t *words)
 {
-    struct nn nn = {.words = words, .base = base};
+    struct nn nn = {.chip = chip, .words = words, .base = base};
     nn.w = field(&nn, VIV_NN_LAYER_TYPE) ? 1 : field(&nn, VIV_NN_KERNEL_X_SIZE);
     nn.h = field(&nn, VIV_NN_KERNEL_Y_SIZE);
-    nn.z = field(&nn, VIV_NN_KERNEL_Z_SIZE);
+    nn.z = field(&nn, VIV_NN_DEPTHWISE) ? 1 : field(&nn, VIV_NN_KERNEL_Z_SIZE);
     nn.out_w = field(&nn, VIV_NN_OUT_IMAGE_X_SIZE);
     nn.out_h = field(&nn, VIV_NN_OUT_IMAGE_Y_SIZE);
     return nn;
@@ -199,10 +213,10 @@ static struct nn read_nn(uint8_t *base, const uint32_t *words)
 
 static struct kernel *read_kernels(const struct nn *nn, size_t *count)
 {
-    struct kernel *kernels = calloc(CORES * 65536, sizeof *kernels);
+    struct kernel *kernels = calloc((size_t)nn->chip->nn_cores * 65536, sizeof *kernels);
     const uint8_t *header = nn->base + ((size_t)field(nn, VIV_NN_KERNEL_ADDRESS) << 6), *stream = header + 64;
     *count = 0;
-    for (size_t core = 0; core < CORES; core++) {
+    for (size_t core = 0; core < nn->chip->nn_cores; core++) {
         uint32_t bytes;
         memcpy(&bytes, header + 4 * core, 4);
         if (bytes)
@@ -213,29 +227,54 @@ static struct kernel *read_kernels(const struct nn *nn, size_t *count)
     return kernels;
 }
 
-void reference_nn(uint8_t *base, uint32_t descriptor)
+/* Jobs that write over their own input would need a copy of the results first; no test has one. */
+static void run_kernels(struct nn *nn, const struct kernel *kernels, size_t count)
 {
-    uint32_t words[VIV_NN_WORDS];
-    size_t count;
-    memcpy(words, base + descriptor, sizeof words);
-    struct nn nn = read_nn(base, words);
-    nn.plain = malloc((size_t)(nn.out_w * nn.out_h));
-    struct kernel *kernels = read_kernels(&nn, &count);
-    /* Jobs that write over their own input would need a copy of the results first; no test has one. */
-    for (size_t k = 0; k < count; k++) {
-        run_kernel(&nn, &kernels[k], count > (size_t)field(&nn, VIV_NN_OUT_IMAGE_Z_SIZE));
-        free(kernels[k].weights);
-    }
-    free(kernels);
-    free(nn.plain);
+    nn->plain = malloc((size_t)(nn->out_w * nn->out_h));
+    for (size_t k = 0; k < count; k++)
+        run_kernel(nn, &kernels[k], count > (size_t)field(nn, VIV_NN_OUT_IMAGE_Z_SIZE));
+    free(nn->plain);
 }
 
-size_t reference_planes(const uint8_t *base, uint32_t descriptor, uint32_t *addresses, size_t room)
+void reference_nn(const struct viv_chip *chip, uint8_t *base, uint32_t descriptor)
 {
     uint32_t words[VIV_NN_WORDS];
     size_t count;
     memcpy(words, base + descriptor, sizeof words);
-    struct nn nn = read_nn((uint8_t *)(uintptr_t)base, words);
+    struct nn nn = read_nn(chip, base, words);
+    struct kernel *kernels = read_kernels(&nn, &count);
+    run_kernels(&nn, kernels, count);
+    for (size_t k = 0; k < count; k++)
+        free(kernels[k].weights);
+    free(kernels);
+}
+
+void reference_nn_with(const struct viv_chip *chip, uint8_t *base, uint32_t descriptor, const struct coefficients *c)
+{
+    uint32_t words[VIV_NN_WORDS];
+    memcpy(words, base + descriptor, sizeof words);
+    struct nn nn = read_nn(chip, base, words);
+    size_t taps = (size_t)(nn.w * nn.h * nn.z);
+    uint32_t plane = (uint32_t)(field(&nn, VIV_NN_OUT_IMAGE_X_STRIDE) * field(&nn, VIV_NN_OUT_IMAGE_Y_STRIDE));
+    struct kernel *kernels = calloc(c->kernels, sizeof *kernels);
+    for (uint32_t k = 0; k < c->kernels; k++)
+        kernels[k] = (struct kernel){
+            .weights = (uint8_t *)(uintptr_t)(c->weights + k * taps),
+            .bias = c->bias[k],
+            .offset = field(&nn, VIV_NN_NO_Z_OFFSET) ? k * plane : c->offset[k],
+            .channel = k,
+        };
+    run_kernels(&nn, kernels, c->kernels);
+    free(kernels);
+}
+
+size_t reference_planes(const struct viv_chip *chip, const uint8_t *base, uint32_t descriptor, uint32_t *addresses,
+                        size_t room)
+{
+    uint32_t words[VIV_NN_WORDS];
+    size_t count;
+    memcpy(words, base + descriptor, sizeof words);
+    struct nn nn = read_nn(chip, (uint8_t *)(uintptr_t)base, words);
     struct kernel *kernels = read_kernels(&nn, &count);
     for (size_t k = 0; k < count; k++) {
         if (k < room)
@@ -304,13 +343,13 @@ void reference_tp(uint8_t *base, uint32_t descriptor)
 
 /* ---- streams ---------------------------------------------------------- */
 
-size_t reference_run(uint8_t *base, const uint32_t *stream, size_t words)
+size_t reference_run(const struct viv_chip *chip, uint8_t *base, const uint32_t *stream, size_t words)
 {
     size_t jobs = 0;
     for (size_t i = 0; i + 1 < words; i += 2) {
         bool nn = stream[i] == 0x08010428, tp = stream[i] == 0x0801042e;
         if (nn)
-            reference_nn(base, stream[i + 1] & ~63u);
+            reference_nn(chip, base, stream[i + 1] & ~63u);
         else if (tp)
             reference_tp(base, stream[i + 1] & ~63u);
         jobs += nn || tp;

@@ -22,12 +22,37 @@ const struct mica_chip bench_chip = {
     .parameters = &viv_a311d,
 };
 
+const struct mica_chip bench_imx8mp = {
+    .name = "imx8mp",
+    .description = "the chip under test",
+    .driver = "etnaviv",
+    .clock_mhz = 1000,
+    .family = &family,
+    .parameters = &viv_imx8mp,
+};
+
+const struct mica_chip bench_s905d3 = {
+    .name = "s905d3",
+    .description = "the chip under test",
+    .driver = "etnaviv",
+    .clock_mhz = 800,
+    .family = &family,
+    .parameters = &viv_s905d3,
+};
+
+const struct mica_chip *const bench_chips[BENCH_CHIPS] = {&bench_chip, &bench_imx8mp, &bench_s905d3};
+
 void bench_open(struct bench *bench, struct mica_threads *threads)
+{
+    bench_open_chip(bench, &bench_chip, threads);
+}
+
+void bench_open_chip(struct bench *bench, const struct mica_chip *chip, struct mica_threads *threads)
 {
     void *sim;
     *bench = (struct bench){0};
     assert_int_equal(mica_device_memory_create(&bench->memory), 0);
-    assert_int_equal(viv_sim_create(&bench_chip, &bench->memory, threads, &bench->log, &sim), 0);
+    assert_int_equal(viv_sim_create(chip, &bench->memory, threads, &bench->log, &sim), 0);
     bench->sim = sim;
 }
 

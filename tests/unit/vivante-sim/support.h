@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A simulated A311D on a bench: memory, simulator, and the last message. */
+/* A simulated NPU on a bench: memory, simulator, and the last message. */
 #ifndef TESTS_VIVANTE_SIM_SUPPORT_H
 #define TESTS_VIVANTE_SIM_SUPPORT_H
 
@@ -23,10 +23,13 @@ struct bench {
     struct viv_sim *sim;
 };
 
-/* The chip as the family hands it out, with nothing but a simulator behind it. */
-extern const struct mica_chip bench_chip;
+/* The chips as the family hands them out, with nothing but a simulator behind. The plain one is the A311D. */
+#define BENCH_CHIPS 3
+extern const struct mica_chip bench_chip, bench_imx8mp, bench_s905d3;
+extern const struct mica_chip *const bench_chips[BENCH_CHIPS];
 
-void bench_open(struct bench *bench, struct mica_threads *threads);
+void bench_open(struct bench *bench, struct mica_threads *threads); /* an A311D */
+void bench_open_chip(struct bench *bench, const struct mica_chip *chip, struct mica_threads *threads);
 void bench_close(struct bench *bench);
 
 /* Maps zeroed memory that the device may use, and gives the host's view. */

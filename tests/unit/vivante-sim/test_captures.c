@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Everything that mainline submitted for the recorded one-operation models.
- * Each job must give what the slow reference gives, and all but five models
- * what the CPU gave; the five carry defects of the compiler in their streams.
+ *
+ * A311D: each job must give what the slow reference gives, and all but five
+ * models what the CPU gave; the five carry defects of the compiler in their
+ * streams. S905D3: streams that it can't read are refused, and read on request,
+ * with the same results. i.MX 8M Plus: what the CPU gave, except additions.
  */
 #include "support.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "capture.h"
+#include "npu/vivante/hw/states.h"
 #include "reference.h"
 
 #define CAPTURES MICA_SHARED_DIR "/captures"
 
+#define ADD "add_8_1_32_32_1_1_0_0_4"
 #define FC "fc_128_32_0_4"
-#define FC_DESCRIPTOR 0xffff4000u
 
 /* Known defects of these streams: the specification, section 11. */
 static const char *const defective[] = {
-    "add_8_1_32_32_1_1_0_0_4",
-    "conv_s8_i8_k1_ic16_oc16_s1_p1",
-    "conv_s8_i8_k3_ic16_oc16_s1_p1",
-    "dw_s8_i8_k3_c16_s1_p1",
-    "fc_128_32_0_4",
+    ADD, "conv_s8_i8_k1_ic16_oc16_s1_p1", "conv_s8_i8_k3_ic16_oc16_s1_p1", "dw_s8_i8_k3_c16_s1_p1", FC,
 };
 
 static bool is_defective(const char *name)
@@ -46,15 +47,21 @@ static void compare_memory(const struct capture *capture, size_t submit, const s
     }
 }
 
-static bool equals_cpu(const struct capture *capture, const struct bench *bench)
+/* Bytes of the output that differ from the CPU's; *largest gets the largest difference. */
+static size_t differences(const struct capture *capture, const struct bench *bench, int *largest)
 {
     uint32_t address;
     size_t different = 0;
+    *largest = 0;
     assert_true(capture_output_address(capture, &bench->memory, &address));
-    for (size_t i = 0; i < capture->expected_size; i++)
-        different += bench->memory.base[address + i] != (capture->expected[i] ^ (capture->expected_signed ? 0x80 : 0));
+    for (size_t i = 0; i < capture->expected_size; i++) {
+        int expected = capture->expected[i] ^ (capture->expected_signed ? 0x80 : 0);
+        int difference = abs(bench->memory.base[address + i] - expected);
+        different += difference != 0;
+        *largest = difference > *largest ? difference : *largest;
+    }
     print_message("  %zu of %zu bytes differ from the CPU's\n", different, capture->expected_size);
-    return different == 0;
+    return different;
 }
 
 static bool writable(const struct capture_submit *submit, uint32_t address)
@@ -74,8 +81,12 @@ static bool writable(const struct capture_submit *submit, uint32_t address)
 static void faults_at_the_first_wild_offset(const struct capture *capture, size_t submit, const struct bench *bench,
                                             int result)
 {
+    const uint32_t *stream = capture->submits[submit].stream;
     uint32_t planes[64];
-    size_t count = reference_planes(bench->memory.base, FC_DESCRIPTOR, planes, 64), i = 0;
+    size_t at = 0, i = 0;
+    while (stream[at] != VIV_LOAD_STATE(VIV_PS_NN_INST_ADDR))
+        at += 2;
+    size_t count = reference_planes(bench->sim->chip, bench->memory.base, stream[at + 1] & ~63u, planes, 64);
     assert_in_range(count, 1, 64);
     while (i < count && writable(&capture->submits[submit], planes[i]))
         i++;
@@ -87,15 +98,38 @@ static void faults_at_the_first_wild_offset(const struct capture *capture, size_
     print_message("  %s\n", bench->log.last_error);
 }
 
-static void run_capture(const char *name, const char *folder)
+static void load(const char *folder, struct capture *capture)
+{
+    char error[512];
+    if (capture_load(folder, capture, error, sizeof error))
+        fail_msg("%s", error);
+}
+
+/* Runs the submissions until one is refused. */
+static int run_submits(const struct capture *capture, struct bench *bench)
+{
+    for (size_t i = 0; i < capture->submit_count; i++) {
+        const struct capture_submit *submit = &capture->submits[i];
+        struct mica_job_report reports[64];
+        size_t count;
+        assert_int_equal(capture_map(capture, i, &bench->memory), 0);
+        int result = viv_sim_run(bench->sim, submit->stream, submit->words, reports, 64, &count);
+        if (result)
+            return result;
+    }
+    return 0;
+}
+
+/* V7 streams: against the reference and the CPU. */
+static void run_v7(const struct mica_chip *chip, const char *name, const char *folder)
 {
     struct capture capture;
     struct bench bench;
     struct mica_device_memory other;
-    char error[512];
-    if (capture_load(folder, &capture, error, sizeof error))
-        fail_msg("%s", error);
-    bench_open(&bench, NULL);
+    int largest;
+    load(folder, &capture);
+    bench_open_chip(&bench, chip, NULL);
+    viv_sim_read_v7(bench.sim);
     assert_int_equal(mica_device_memory_create(&other), 0);
     for (size_t i = 0; i < capture.submit_count; i++) {
         const struct capture_submit *submit = &capture.submits[i];
@@ -110,16 +144,51 @@ static void run_capture(const char *name, const char *folder)
         }
         if (result)
             fail_msg("%s: %s", name, bench.log.last_error);
-        assert_int_equal(count, reference_run(other.base, submit->stream, submit->words));
+        assert_int_equal(count, reference_run(bench.sim->chip, other.base, submit->stream, submit->words));
         compare_memory(&capture, i, &bench, other.base);
     }
-    assert_int_equal(equals_cpu(&capture, &bench), !is_defective(name));
+    assert_int_equal(differences(&capture, &bench, &largest) == 0, !is_defective(name));
     mica_device_memory_destroy(&other);
     bench_close(&bench);
     capture_release(&capture);
 }
 
-static void run_all(void **state)
+static void run_a311d(const char *name, const char *folder)
+{
+    run_v7(&bench_chip, name, folder);
+}
+
+static void run_s905d3(const char *name, const char *folder)
+{
+    struct capture capture;
+    struct bench bench;
+    load(folder, &capture);
+    bench_open_chip(&bench, &bench_s905d3, NULL);
+    assert_int_equal(run_submits(&capture, &bench), -EIO);
+    assert_non_null(strstr(bench.log.last_error, "V7"));
+    assert_non_null(strstr(bench.log.last_error, "which this chip can't read"));
+    bench_close(&bench);
+    capture_release(&capture);
+    run_v7(&bench_s905d3, name, folder);
+}
+
+static void run_imx8mp(const char *name, const char *folder)
+{
+    struct capture capture;
+    struct bench bench;
+    int largest;
+    load(folder, &capture);
+    bench_open_chip(&bench, &bench_imx8mp, NULL);
+    if (run_submits(&capture, &bench))
+        fail_msg("%s: %s", name, bench.log.last_error);
+    size_t different = differences(&capture, &bench, &largest);
+    assert_int_equal(different, strcmp(name, ADD) ? 0 : 66);
+    assert_in_range(largest, 0, 1);
+    bench_close(&bench);
+    capture_release(&capture);
+}
+
+static void run_chip(const char *chip, void (*run)(const char *name, const char *folder))
 {
     size_t count = 0;
     struct dirent *entry;
@@ -127,21 +196,36 @@ static void run_all(void **state)
     assert_non_null(directory);
     while ((entry = readdir(directory))) {
         char folder[512];
-        snprintf(folder, sizeof folder, "%s/%s/a311d", CAPTURES, entry->d_name);
+        snprintf(folder, sizeof folder, "%s/%s/%s", CAPTURES, entry->d_name, chip);
         if (entry->d_name[0] == '.' || access(folder, R_OK))
             continue;
         print_message("%s\n", entry->d_name);
-        run_capture(entry->d_name, folder);
+        run(entry->d_name, folder);
         count++;
     }
     closedir(directory);
     assert_int_equal(count, 18);
 }
 
+static void a311d(void **state)
+{
+    run_chip("a311d", run_a311d);
+}
+
+static void imx8mp(void **state)
+{
+    run_chip("imx8mp", run_imx8mp);
+}
+
+static void s905d3(void **state)
+{
+    run_chip("s905d3", run_s905d3);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(run_all)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a311d), cmocka_unit_test(imx8mp), cmocka_unit_test(s905d3)};
     if (access(CAPTURES, R_OK))
         return SKIP;
-    return cmocka_run_group_tests_name("A311D captures", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("captures", tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #define IMAGE 4096u
 #define MAX_PAIRS 300u
 #define GUARD 0x5a
+#define ROUNDINGS 5u
 
 #define EXPECT(condition)                                                   \
     do {                                                                    \
@@ -158,10 +159,11 @@ static void check_requantize(const struct viv_kernels *kernels, const int32_t *s
 static struct viv_post random_post(struct random *random)
 {
     int32_t zero_point = (int32_t)random_below(random, 256);
+    uint32_t bits = random_below(random, 2) ? 15 : 23;
     return (struct viv_post){
-        .multiplier = 0x8000 + (int32_t)random_below(random, 0x8000),
-        .shift = random_below(random, 4) ? 15 + random_below(random, 18) : random_below(random, 128),
-        .rounding = random_below(random, 4),
+        .multiplier = (int32_t)((1u << bits) + random_below(random, 1u << bits)),
+        .shift = random_below(random, 4) ? bits + random_below(random, 18) : random_below(random, 128),
+        .rounding = (enum viv_rounding)random_below(random, ROUNDINGS),
         .zero_point = zero_point,
         .lowest = random_below(random, 2) ? zero_point : 0,
     };
@@ -183,18 +185,42 @@ static void requantization(void)
 }
 
 /* Exact halves and their neighbours, where rounding modes and inexact arithmetic show. */
-static void ties(void)
+static void ties_of(uint32_t bits)
 {
     int32_t sums[512];
     for (size_t version = 1; viv_kernels_at(version); version++)
-        for (uint32_t shift = 15; shift < 47; shift++)
-            for (uint32_t rounding = 0; rounding < 4; rounding++) {
-                const struct viv_post post = {0x8000, shift, rounding, 100, 0};
+        for (uint32_t shift = bits; shift < bits + 32; shift++)
+            for (uint32_t rounding = 0; rounding < ROUNDINGS; rounding++) {
+                const struct viv_post post = {1 << bits, shift, (enum viv_rounding)rounding, 100, 0};
                 for (int32_t i = 0; i < 512; i++) {
-                    int64_t half = shift > 15 ? (INT64_C(1) << (shift - 16)) * (i / 3 - 85) : i - 256;
+                    int64_t half = shift > bits ? (INT64_C(1) << (shift - bits - 1)) * (i / 3 - 85) : i - 256;
                     sums[i] = (int32_t)(uint32_t)(half + i % 3 - 1);
                 }
                 check_requantize(viv_kernels_at(version), sums, 512, 0, &post);
+            }
+}
+
+static void ties(void)
+{
+    ties_of(15);
+    ties_of(23);
+}
+
+/* Products of more bits than a double has, one away from a whole number or a half of what they are divided by. */
+static void products_of_56_bits(void)
+{
+    const struct {
+        int32_t multiplier, sum;
+        uint32_t shift;
+    } cases[] = {{11445977, 790005399, 46},  {10073329, 998947857, 47}, {8606899, 1177322885, 49},
+                 {10271765, 986500291, 51},  {8921653, 1261985763, 52}, {12897757, 1047530891, 53},
+                 {11599063, 1553090841, 54}, {14913081, 1207959543, 55}};
+    for (size_t version = 1; viv_kernels_at(version); version++)
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+            for (uint32_t rounding = 0; rounding < ROUNDINGS; rounding++) {
+                const struct viv_post post = {cases[i].multiplier, cases[i].shift, (enum viv_rounding)rounding, 100, 0};
+                const int32_t sum = cases[i].sum, sums[8] = {sum, -sum, sum, -sum, sum, -sum, sum, -sum};
+                check_requantize(viv_kernels_at(version), sums, 8, 0, &post);
             }
 }
 
@@ -202,18 +228,20 @@ static void ties(void)
 static void plain_rounding(void)
 {
     const int32_t sums[] = {-3, -2, -1, 0, 1, 2, 3, 5};
-    const uint8_t expected[4][8] = {
+    const uint8_t expected[ROUNDINGS][8] = {
         {99, 99, 100, 100, 101, 101, 102, 103}, /* half up */
         {98, 99, 100, 100, 100, 101, 102, 102}, /* half to even */
         {99, 99, 100, 100, 100, 101, 101, 102}, /* toward zero */
         {98, 99, 99, 100, 100, 101, 101, 102},  /* down */
+        {98, 99, 99, 100, 101, 101, 102, 103},  /* half away from zero */
     };
-    for (uint32_t rounding = 0; rounding < 4; rounding++) {
-        const struct viv_post post = {0x8000, 16, rounding, 100, 0};
-        uint8_t out[8];
-        viv_kernels_portable.requantize(out, sums, 8, 0, &post);
-        EXPECT(!memcmp(out, expected[rounding], 8));
-    }
+    for (uint32_t rounding = 0; rounding < ROUNDINGS; rounding++)
+        for (uint32_t bits = 15; bits <= 23; bits += 8) {
+            const struct viv_post post = {1 << bits, bits + 1, (enum viv_rounding)rounding, 100, 0};
+            uint8_t out[8];
+            viv_kernels_portable.requantize(out, sums, 8, 0, &post);
+            EXPECT(!memcmp(out, expected[rounding], 8));
+        }
 }
 
 int main(void)
@@ -225,6 +253,7 @@ int main(void)
     overflowing_sums_wrap();
     requantization();
     ties();
+    products_of_56_bits();
     plain_rounding();
     return 0;
 }

@@ -41,10 +41,18 @@ static void set(uint32_t *words, enum viv_nn_field field, uint32_t value)
     assert_true(viv_field_set(words, &viv_nn_fields[field], value));
 }
 
-/* 3x3, 8 to 8 channels, 10 x 10 pixels, with most weights zero or not. */
-static void put_job(struct bench *bench, bool sparse, uint32_t pooling)
+/* 3x3, 8 to 8 channels, 10 x 10 pixels. */
+struct kind {
+    const struct mica_chip *chip;
+    bool sparse; /* most weights are zero */
+    bool depthwise;
+    uint32_t pooling;
+};
+
+static void put_job(struct bench *bench, const struct kind *kind)
 {
     enum { KERNELS = 8, TAPS = 72 };
+    const struct viv_chip *chip = kind->chip->parameters;
     struct random random = {5};
     uint32_t words[VIV_NN_WORDS], bias[KERNELS] = {0}, offset[KERNELS];
     uint8_t weights[KERNELS * TAPS];
@@ -52,8 +60,11 @@ static void put_job(struct bench *bench, bool sparse, uint32_t pooling)
     set(words, VIV_NN_KERNEL_X_SIZE, 3);
     set(words, VIV_NN_KERNEL_Y_SIZE, 3);
     set(words, VIV_NN_KERNEL_Z_SIZE, 8);
+    set(words, VIV_NN_DEPTHWISE, kind->depthwise);
+    set(words, VIV_NN_NO_Z_OFFSET, !chip->z_offset_in_stream);
+    set(words, VIV_NN_OUT_IMAGE_Y_STRIDE, 8);
     set(words, VIV_NN_KERNELS_PER_CORE, 1);
-    set(words, VIV_NN_POOLING, pooling);
+    set(words, VIV_NN_POOLING, kind->pooling);
     set(words, VIV_NN_IN_IMAGE_X_SIZE, 10);
     set(words, VIV_NN_IN_IMAGE_Y_SIZE, 10);
     set(words, VIV_NN_IN_IMAGE_X_STRIDE, 10);
@@ -68,24 +79,33 @@ static void put_job(struct bench *bench, bool sparse, uint32_t pooling)
     set(words, VIV_NN_IN_IMAGE_ADDRESS, INPUT);
     set(words, VIV_NN_OUT_IMAGE_ADDRESS, OUTPUT);
     for (size_t i = 0; i < sizeof weights; i++)
-        weights[i] = sparse && random_below(&random, 10) ? 0 : 1 + (uint8_t)random_below(&random, 100);
+        weights[i] = kind->sparse && random_below(&random, 10) ? 0 : 1 + (uint8_t)random_below(&random, 100);
     for (uint32_t i = 0; i < KERNELS; i++)
         offset[i] = i * 64;
-    const struct coefficients coefficients = {3, 3, 8, KERNELS, 1, 0, 3, weights, bias, offset};
+    const struct coefficients coefficients = {.w = 3,
+                                              .h = 3,
+                                              .z = kind->depthwise ? 1 : 8,
+                                              .kernels = KERNELS,
+                                              .kernels_per_core = 1,
+                                              .run_bits = 3,
+                                              .weights = weights,
+                                              .bias = bias,
+                                              .offset = offset,
+                                              .depthwise = kind->depthwise};
     memset(bench_at(bench, COEFFICIENTS), 0, 0x10000);
-    encode_coefficients(&coefficients, &random, bench_at(bench, COEFFICIENTS), 0x10000);
+    encode_coefficients(chip, &coefficients, &random, bench_at(bench, COEFFICIENTS), 0x10000);
     memcpy(bench_at(bench, DESCRIPTOR), words, sizeof words);
 }
 
 /* Runs the job on fresh simulators, with allocation after allocation failing, until none is left to fail. */
-static void sweep(bool sparse, uint32_t pooling)
+static void sweep(const struct kind *kind)
 {
     long n = 0;
     for (int result = -ENOMEM; result; n++) {
         struct bench bench;
-        bench_open(&bench, NULL);
+        bench_open_chip(&bench, kind->chip, NULL);
         bench_map(&bench, DESCRIPTOR, 0x40000, MICA_ACCESS_READ | MICA_ACCESS_WRITE);
-        put_job(&bench, sparse, pooling);
+        put_job(&bench, kind);
         countdown = n;
         result = bench_run_nn(&bench, DESCRIPTOR, NULL);
         countdown = -1;
@@ -100,9 +120,13 @@ static void sweep(bool sparse, uint32_t pooling)
 
 static void a_job_survives_every_failure(void **state)
 {
-    sweep(false, 0);
-    sweep(true, 0);
-    sweep(true, 1);
+    const struct kind kinds[] = {
+        {&bench_chip, false, false, 0},   {&bench_chip, true, false, 0},   {&bench_chip, true, false, 1},
+        {&bench_imx8mp, false, false, 0}, {&bench_imx8mp, false, true, 0}, {&bench_imx8mp, true, false, 1},
+        {&bench_s905d3, false, false, 0}, {&bench_s905d3, true, false, 3},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        sweep(&kinds[i]);
 }
 
 static void a_device_survives_every_failure(void **state)

@@ -17,8 +17,10 @@
 #define ALL (MICA_ACCESS_READ | MICA_ACCESS_WRITE)
 
 struct shape {
+    const struct viv_chip *chip;
     uint32_t w, h, kw, kh, z, kernels, out_w, out_h, kernels_per_core;
-    uint32_t stride, plane_rows, out_stride, pooling, pool_3x3;
+    uint32_t stride, plane_rows, out_stride, out_rows, pooling, pool_3x3;
+    bool depthwise; /* z is 1, the image has as many channels as there are kernels */
     int32_t x_offset, y_offset;
     uint32_t density; /* percent of weights off the zero point */
 };
@@ -34,10 +36,17 @@ static uint32_t one_of(struct random *random, const uint32_t *values, uint32_t c
     return values[random_below(random, count)];
 }
 
-static struct shape random_shape(struct random *random)
+static int32_t random_offset(const struct viv_chip *chip, struct random *random)
 {
-    const uint32_t sizes[] = {1, 1, 2, 3, 3, 5, 7, 11}, densities[] = {0, 2, 10, 50, 100, 100};
+    uint32_t values = 1u << chip->offset_bits;
+    return (int32_t)random_below(random, values) - (int32_t)(values / 2);
+}
+
+static struct shape random_shape(const struct viv_chip *chip, struct random *random)
+{
+    const uint32_t sizes[] = {1, 1, 2, 3, 3, 5, 7, chip->max_kernel}, densities[] = {0, 2, 10, 50, 100, 100};
     struct shape s = {
+        .chip = chip,
         .kw = one_of(random, sizes, 8),
         .z = 1 + random_below(random, 14),
         .kernels = 1 + random_below(random, 24),
@@ -45,8 +54,8 @@ static struct shape random_shape(struct random *random)
         .out_h = 1 + random_below(random, 20),
         .w = 1 + random_below(random, 30),
         .h = 1 + random_below(random, 20),
-        .x_offset = (int32_t)random_below(random, 16) - 8,
-        .y_offset = (int32_t)random_below(random, 16) - 8,
+        .x_offset = random_offset(chip, random),
+        .y_offset = random_offset(chip, random),
         .kernels_per_core = 1 + random_below(random, 4),
         .density = one_of(random, densities, 6),
     };
@@ -59,16 +68,32 @@ static struct shape random_shape(struct random *random)
     s.stride = s.w + random_below(random, 5);
     s.plane_rows = s.h + random_below(random, 3);
     s.out_stride = s.out_w + random_below(random, 4);
+    s.out_rows = s.out_h + random_below(random, 3);
+    s.depthwise = chip->hardware_depthwise && random_below(random, 3) == 0;
+    if (s.depthwise)
+        s.z = 1;
     return s;
+}
+
+/* Mostly shifts with which results are of all sizes, sometimes any. */
+static uint32_t random_shift(const struct viv_chip *chip, struct random *random)
+{
+    if (random_below(random, 8) == 0)
+        return random_below(random, 128);
+    return (16 + random_below(random, 16) - (chip->multiplier_bits == 23 ? 15 : 0)) & 127;
 }
 
 static void describe(const struct shape *s, struct random *random, uint32_t *words)
 {
+    bool one_column = s->kw == 1 && s->kh > 1 && !s->chip->thin_kernels;
     viv_fields_idle(words, VIV_NN_WORDS, viv_nn_fields, VIV_NN_FIELD_COUNT);
-    set(words, VIV_NN_LAYER_TYPE, s->kw == 1 && s->kh > 1);
-    set(words, VIV_NN_KERNEL_X_SIZE, s->kw == 1 ? s->kh : s->kw);
+    set(words, VIV_NN_LAYER_TYPE, one_column);
+    set(words, VIV_NN_KERNEL_X_SIZE, one_column ? s->kh : s->kw);
+    set(words, VIV_NN_NO_Z_OFFSET, !s->chip->z_offset_in_stream);
+    set(words, VIV_NN_DEPTHWISE, s->depthwise);
+    set(words, VIV_NN_OUT_IMAGE_Y_STRIDE, s->out_rows);
     set(words, VIV_NN_KERNEL_Y_SIZE, s->kh);
-    set(words, VIV_NN_KERNEL_Z_SIZE, s->z);
+    set(words, VIV_NN_KERNEL_Z_SIZE, s->depthwise && random_below(random, 2) ? s->kernels : s->z);
     set(words, VIV_NN_KERNELS_PER_CORE, s->kernels_per_core);
     set(words, VIV_NN_POOLING, s->pooling);
     set(words, VIV_NN_POOLING_XY_SIZE, s->pool_3x3);
@@ -87,8 +112,8 @@ static void describe(const struct shape *s, struct random *random, uint32_t *wor
     set(words, VIV_NN_OUT_IMAGE_TILE_Y_SIZE, 1);
     set(words, VIV_NN_ROUNDING_MODE, random_below(random, 4));
     set(words, VIV_NN_RELU, random_below(random, 2));
-    set(words, VIV_NN_POST_MULTIPLIER, random_below(random, 0x8000));
-    set(words, VIV_NN_POST_SHIFT, random_below(random, 8) ? 16 + random_below(random, 16) : random_below(random, 128));
+    set(words, VIV_NN_POST_MULTIPLIER, random_below(random, 1u << s->chip->multiplier_bits));
+    set(words, VIV_NN_POST_SHIFT, random_shift(s->chip, random));
     set(words, VIV_NN_COEF_ZERO_POINT, random_below(random, 256));
     set(words, VIV_NN_OUT_ZERO_POINT, random_below(random, 256));
     set(words, VIV_NN_KERNEL_ADDRESS, COEFFICIENTS >> 6);
@@ -96,7 +121,8 @@ static void describe(const struct shape *s, struct random *random, uint32_t *wor
     set(words, VIV_NN_OUT_IMAGE_ADDRESS, OUTPUT + random_below(random, 100));
 }
 
-static void put_coefficients(const struct shape *s, struct random *random, const uint32_t *words, uint8_t *out)
+/* Owns its memory. */
+static struct coefficients random_coefficients(const struct shape *s, struct random *random, const uint32_t *words)
 {
     size_t count = (size_t)s->kernels * s->kw * s->kh * s->z;
     uint8_t *weights = malloc(count), zero_point = (uint8_t)viv_nn_get(words, VIV_NN_COEF_ZERO_POINT);
@@ -109,7 +135,7 @@ static void put_coefficients(const struct shape *s, struct random *random, const
         offset[k] = place;
         place += s->out_stride * s->out_h + random_below(random, 7);
     }
-    const struct coefficients coefficients = {
+    return (struct coefficients){
         .w = s->kw,
         .h = s->kh,
         .z = s->z,
@@ -120,12 +146,24 @@ static void put_coefficients(const struct shape *s, struct random *random, const
         .weights = weights,
         .bias = bias,
         .offset = offset,
+        .depthwise = s->depthwise,
     };
+}
+
+static void release(struct coefficients *coefficients)
+{
+    free((void *)(uintptr_t)coefficients->weights);
+    free((void *)(uintptr_t)coefficients->bias);
+    free((void *)(uintptr_t)coefficients->offset);
+}
+
+static struct coefficients put_coefficients(const struct shape *s, struct random *random, const uint32_t *words,
+                                            uint8_t *out)
+{
+    struct coefficients coefficients = random_coefficients(s, random, words);
     memset(out, 0, COEFFICIENT_ROOM);
-    encode_coefficients(&coefficients, random, out, COEFFICIENT_ROOM);
-    free(weights);
-    free(bias);
-    free(offset);
+    encode_coefficients(s->chip, &coefficients, random, out, COEFFICIENT_ROOM);
+    return coefficients;
 }
 
 static void compare(const uint8_t *model, const uint8_t *reference, const struct shape *s, unsigned round)
@@ -142,6 +180,7 @@ static void random_rounds(struct bench *bench, unsigned rounds, uint64_t seed)
 {
     struct random random = {seed};
     struct bench other;
+    const struct viv_chip *chip = bench->sim->chip;
     bench_open(&other, NULL);
     struct bench *both[] = {bench, &other};
     for (size_t i = 0; i < 2; i++) {
@@ -151,10 +190,10 @@ static void random_rounds(struct bench *bench, unsigned rounds, uint64_t seed)
         bench_map(both[i], OUTPUT, ROOM, MICA_ACCESS_WRITE);
     }
     for (unsigned round = 0; round < rounds; round++) {
-        struct shape s = random_shape(&random);
+        struct shape s = random_shape(chip, &random);
         uint32_t words[VIV_NN_WORDS];
         describe(&s, &random, words);
-        put_coefficients(&s, &random, words, bench_at(bench, COEFFICIENTS));
+        struct coefficients coefficients = put_coefficients(&s, &random, words, bench_at(bench, COEFFICIENTS));
         for (size_t i = 0; i < 0x4000; i++)
             bench_at(bench, INPUT)[i] = (uint8_t)random_word(&random);
         memcpy(bench_at(bench, DESCRIPTOR), words, sizeof words);
@@ -165,7 +204,11 @@ static void random_rounds(struct bench *bench, unsigned rounds, uint64_t seed)
         memset(bench_at(&other, OUTPUT), 0x5a, ROOM);
         if (bench_run_nn(bench, DESCRIPTOR, NULL))
             fail_msg("round %u: %s", round, bench->log.last_error);
-        reference_nn(other.memory.base, DESCRIPTOR);
+        if (chip->coef_format == VIV_COEF_V7)
+            reference_nn(chip, other.memory.base, DESCRIPTOR);
+        else
+            reference_nn_with(chip, other.memory.base, DESCRIPTOR, &coefficients);
+        release(&coefficients);
         compare(bench_at(bench, OUTPUT), bench_at(&other, OUTPUT), &s, round);
     }
     bench_close(&other);
@@ -173,14 +216,15 @@ static void random_rounds(struct bench *bench, unsigned rounds, uint64_t seed)
 
 static void every_version_equals_the_reference(void **state)
 {
-    for (size_t i = 0; viv_kernels_at(i); i++) {
-        struct bench bench;
-        bench_open(&bench, NULL);
-        bench.sim->kernels = viv_kernels_at(i);
-        print_message("%s\n", bench.sim->kernels->name);
-        random_rounds(&bench, 250, 1);
-        bench_close(&bench);
-    }
+    for (size_t i = 0; viv_kernels_at(i); i++)
+        for (size_t chip = 0; chip < BENCH_CHIPS; chip++) {
+            struct bench bench;
+            bench_open_chip(&bench, bench_chips[chip], NULL);
+            bench.sim->kernels = viv_kernels_at(i);
+            print_message("%s, %s\n", bench_chips[chip]->name, bench.sim->kernels->name);
+            random_rounds(&bench, 250, 1);
+            bench_close(&bench);
+        }
 }
 
 static void threads_change_nothing(void **state)
@@ -188,9 +232,11 @@ static void threads_change_nothing(void **state)
     struct mica_threads *threads = mica_threads_create(3);
     struct bench bench;
     assert_non_null(threads);
-    bench_open(&bench, threads);
-    random_rounds(&bench, 150, 2);
-    bench_close(&bench);
+    for (size_t chip = 0; chip < BENCH_CHIPS; chip++) {
+        bench_open_chip(&bench, bench_chips[chip], threads);
+        random_rounds(&bench, 100, 2);
+        bench_close(&bench);
+    }
     mica_threads_destroy(threads);
 }
 
@@ -213,24 +259,32 @@ static const struct shape plain = {.w = 8,
                                    .stride = 8,
                                    .plane_rows = 8,
                                    .out_stride = 8,
+                                   .out_rows = 8,
                                    .x_offset = -1,
                                    .y_offset = -1,
                                    .density = 100};
 
-static void job_open(struct job *job)
+static void job_open_on(struct job *job, const struct mica_chip *chip)
 {
     struct random random = {7};
     struct shape s = plain;
+    s.chip = chip->parameters;
     s.kernels_per_core = 2;
-    bench_open(&job->bench, NULL);
+    bench_open_chip(&job->bench, chip, NULL);
     bench_map(&job->bench, DESCRIPTOR, 4096, ALL);
     bench_map(&job->bench, COEFFICIENTS, COEFFICIENT_ROOM, ALL);
     bench_map(&job->bench, INPUT, ROOM, ALL);
     bench_map(&job->bench, OUTPUT, ROOM, ALL);
     describe(&s, &random, job->words);
-    put_coefficients(&s, &random, job->words, bench_at(&job->bench, COEFFICIENTS));
+    struct coefficients coefficients = put_coefficients(&s, &random, job->words, bench_at(&job->bench, COEFFICIENTS));
+    release(&coefficients);
     for (size_t i = 0; i < 256; i++)
         bench_at(&job->bench, INPUT)[i] = (uint8_t)random_word(&random);
+}
+
+static void job_open(struct job *job)
+{
+    job_open_on(job, &bench_chip);
 }
 
 static int job_run(struct job *job)
@@ -240,14 +294,20 @@ static int job_run(struct job *job)
     return bench_run_nn(&job->bench, DESCRIPTOR, NULL);
 }
 
-static void expect_refusal(enum viv_nn_field field, uint32_t value)
+static void expect_refusal_on(const struct mica_chip *chip, enum viv_nn_field field, uint32_t value)
 {
     struct job job;
-    job_open(&job);
+    job_open_on(&job, chip);
     set(job.words, field, value);
     assert_int_equal(job_run(&job), -EIO);
     assert_non_null(strstr(job.bench.log.last_error, viv_nn_fields[field].name));
     bench_close(&job.bench);
+}
+
+static void expect_refusal(enum viv_nn_field field, uint32_t value)
+{
+    for (size_t i = 0; i < BENCH_CHIPS; i++)
+        expect_refusal_on(bench_chips[i], field, value);
 }
 
 static void what_is_not_simulated_is_refused_by_name(void **state)
@@ -255,16 +315,90 @@ static void what_is_not_simulated_is_refused_by_name(void **state)
     expect_refusal(VIV_NN_KERNEL_DATA_TYPE, 2);
     expect_refusal(VIV_NN_IN_IMAGE_DATA_TYPE, 2);
     expect_refusal(VIV_NN_OUT_IMAGE_DATA_TYPE, 4);
-    expect_refusal(VIV_NN_NO_Z_OFFSET, 1);
-    expect_refusal(VIV_NN_DEPTHWISE, 1);
     expect_refusal(VIV_NN_POOLING, 2);
     expect_refusal(VIV_NN_IN_IMAGE_BORDER_MODE, 1);
     expect_refusal(VIV_NN_KERNEL_X_SIZE, 0);
-    expect_refusal(VIV_NN_KERNEL_Y_SIZE, 12);
     expect_refusal(VIV_NN_OUT_IMAGE_X_SIZE, 0);
     expect_refusal(VIV_NN_KERNELS_PER_CORE, 0);
     expect_refusal(VIV_NN_OUT_IMAGE_TILE_Y_SIZE, 0);
     expect_refusal(VIV_NN_OUT_IMAGE_TILE_X_SIZE, 65);
+}
+
+static void what_one_chip_lacks_is_refused_by_name(void **state)
+{
+    const struct mica_chip *v7[] = {&bench_chip, &bench_s905d3};
+    for (size_t i = 0; i < 2; i++) {
+        expect_refusal_on(v7[i], VIV_NN_NO_Z_OFFSET, 1);
+        expect_refusal_on(v7[i], VIV_NN_DEPTHWISE, 1);
+        expect_refusal_on(v7[i], VIV_NN_KERNEL_Y_SIZE, 12);
+    }
+    expect_refusal_on(&bench_imx8mp, VIV_NN_NO_Z_OFFSET, 0);
+    expect_refusal_on(&bench_imx8mp, VIV_NN_LAYER_TYPE, 1);
+}
+
+/* A depthwise job's channels are its outputs; its descriptor says so or says 1. */
+static void depthwise_kernels_see_one_channel(void **state)
+{
+    struct job job;
+    job_open_on(&job, &bench_imx8mp);
+    set(job.words, VIV_NN_DEPTHWISE, 1);
+    assert_int_equal(job_run(&job), -EIO);
+    assert_non_null(strstr(job.bench.log.last_error, "KERNEL_Z_SIZE"));
+    bench_close(&job.bench);
+}
+
+static void streams_of_another_format_are_refused(void **state)
+{
+    const struct mica_chip *chips[] = {&bench_imx8mp, &bench_s905d3};
+    for (size_t i = 0; i < 2; i++) {
+        struct job v7, job;
+        job_open(&v7);
+        job_open_on(&job, chips[i]);
+        memcpy(bench_at(&job.bench, COEFFICIENTS), bench_at(&v7.bench, COEFFICIENTS), COEFFICIENT_ROOM);
+        assert_int_equal(job_run(&job), -EIO);
+        assert_non_null(strstr(job.bench.log.last_error, "V7"));
+        bench_close(&job.bench);
+        bench_close(&v7.bench);
+    }
+}
+
+/* The four codes of a descriptor, on sums that lie half way, for both generations (specification, section 6.1). */
+static void rounding_differs_between_generations(void **state)
+{
+    /* The sum -5 with a scale of 1/2, and an output zero point of 100. */
+    const struct {
+        const struct mica_chip *chip;
+        uint8_t expected[4];
+        uint32_t shift;
+    } cases[] = {{&bench_chip, {98, 98, 98, 97}, 16},
+                 {&bench_s905d3, {98, 98, 98, 97}, 16},
+                 {&bench_imx8mp, {97, 98, 98, 97}, 1}};
+    for (size_t i = 0; i < 3; i++)
+        for (uint32_t mode = 0; mode < 4; mode++) {
+            const uint8_t weight = 5;
+            const uint32_t bias = (uint32_t)-5, offset = 0;
+            const struct coefficients coefficients = {1, 1, 1, 1, 1, 5, 0, &weight, &bias, &offset, false};
+            struct random random = {3};
+            struct job job;
+            job_open_on(&job, cases[i].chip);
+            memset(bench_at(&job.bench, COEFFICIENTS), 0, COEFFICIENT_ROOM);
+            encode_coefficients(cases[i].chip->parameters, &coefficients, &random, bench_at(&job.bench, COEFFICIENTS),
+                                COEFFICIENT_ROOM);
+            set(job.words, VIV_NN_KERNEL_X_SIZE, 1);
+            set(job.words, VIV_NN_KERNEL_Y_SIZE, 1);
+            set(job.words, VIV_NN_KERNEL_Z_SIZE, 1);
+            set(job.words, VIV_NN_OUT_IMAGE_Z_SIZE, 1);
+            set(job.words, VIV_NN_COEF_ZERO_POINT, 5);
+            set(job.words, VIV_NN_OUT_ZERO_POINT, 100);
+            set(job.words, VIV_NN_RELU, 0);
+            set(job.words, VIV_NN_POST_MULTIPLIER, 0);
+            set(job.words, VIV_NN_POST_SHIFT, cases[i].shift);
+            set(job.words, VIV_NN_ROUNDING_MODE, mode);
+            assert_int_equal(job_run(&job), 0);
+            uint32_t out = viv_nn_get(job.words, VIV_NN_OUT_IMAGE_ADDRESS);
+            assert_int_equal(bench_at(&job.bench, out)[0], cases[i].expected[mode]);
+            bench_close(&job.bench);
+        }
 }
 
 static void circular_buffers_may_cover_but_not_wrap(void **state)
@@ -314,8 +448,10 @@ static void changed_coefficients_are_decoded_again(void **state)
     assert_memory_equal(before, out, sizeof before);
     struct random random = {99};
     struct shape s = plain;
+    s.chip = &viv_a311d;
     s.kernels_per_core = 2;
-    put_coefficients(&s, &random, job.words, bench_at(&job.bench, COEFFICIENTS));
+    struct coefficients coefficients = put_coefficients(&s, &random, job.words, bench_at(&job.bench, COEFFICIENTS));
+    release(&coefficients);
     assert_int_equal(job_run(&job), 0);
     assert_memory_not_equal(before, out, sizeof before);
     bench_close(&job.bench);
@@ -330,6 +466,24 @@ static void a_job_too_long_for_the_kernel_is_refused(void **state)
     assert_non_null(strstr(job.bench.log.last_error, "timeout"));
     viv_sim_set_cycle_limit(job.bench.sim, 1000000);
     assert_int_equal(job_run(&job), 0);
+    bench_close(&job.bench);
+}
+
+/* What the stream holds counts, not what the descriptor says: else a short descriptor could start any amount of work.
+ */
+static void kernels_of_the_stream_are_what_takes_time(void **state)
+{
+    struct job job;
+    struct mica_job_report all, one;
+    job_open(&job);
+    set(job.words, VIV_NN_KERNELS_PER_CORE, 2);
+    memcpy(bench_at(&job.bench, DESCRIPTOR), job.words, sizeof job.words);
+    assert_int_equal(bench_run_nn(&job.bench, DESCRIPTOR, &all), 0);
+    set(job.words, VIV_NN_OUT_IMAGE_Z_SIZE, 1);
+    memcpy(bench_at(&job.bench, DESCRIPTOR), job.words, sizeof job.words);
+    assert_int_equal(bench_run_nn(&job.bench, DESCRIPTOR, &one), 0);
+    assert_int_equal(one.cycles, all.cycles);
+    assert_int_equal(one.write_bytes, all.write_bytes);
     bench_close(&job.bench);
 }
 
@@ -359,10 +513,15 @@ int main(void)
         cmocka_unit_test(every_version_equals_the_reference),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(what_is_not_simulated_is_refused_by_name),
+        cmocka_unit_test(what_one_chip_lacks_is_refused_by_name),
+        cmocka_unit_test(depthwise_kernels_see_one_channel),
+        cmocka_unit_test(streams_of_another_format_are_refused),
+        cmocka_unit_test(rounding_differs_between_generations),
         cmocka_unit_test(circular_buffers_may_cover_but_not_wrap),
         cmocka_unit_test(addresses_the_submission_lacks_fault),
         cmocka_unit_test(changed_coefficients_are_decoded_again),
         cmocka_unit_test(a_job_too_long_for_the_kernel_is_refused),
+        cmocka_unit_test(kernels_of_the_stream_are_what_takes_time),
         cmocka_unit_test(surplus_kernels_write_nothing),
     };
     return cmocka_run_group_tests_name("NN jobs", tests, NULL, NULL);

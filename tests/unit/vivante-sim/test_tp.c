@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "npu/vivante/hw/states.h"
+
 #define DESCRIPTOR 0x400000u
 #define TABLE 0x402000u
 #define INPUT 0x500000u
@@ -33,15 +35,20 @@ static void set_loop(uint32_t *words, unsigned loop, uint32_t step, uint32_t cou
         set(words, counts[loop], count);
 }
 
-static void open_bench(struct bench *bench)
+static void open_bench_of(struct bench *bench, const struct mica_chip *chip)
 {
     struct random random = {11};
-    bench_open(bench, NULL);
+    bench_open_chip(bench, chip, NULL);
     bench_map(bench, DESCRIPTOR, 0x4000, MICA_ACCESS_READ);
     bench_map(bench, INPUT, ROOM, MICA_ACCESS_READ);
     bench_map(bench, OUTPUT, ROOM, MICA_ACCESS_WRITE);
     for (size_t i = 0; i < ROOM; i++)
         bench_at(bench, INPUT)[i] = (uint8_t)random_word(&random);
+}
+
+static void open_bench(struct bench *bench)
+{
+    open_bench_of(bench, &bench_chip);
 }
 
 /* A scan of a w x h x slices image in one tile, with everything else idle. */
@@ -369,6 +376,7 @@ static void what_is_not_simulated_is_refused(void **state)
     expect_refusal(VIV_TP_ALU_PWL_ENABLE, 1);
     expect_refusal(VIV_TP_IN_IMAGE_DATA_TYPE, 4);
     expect_refusal(VIV_TP_ALU_HORZ_PROCESSING, 2);
+    expect_refusal(VIV_TP_ALU_HORZ_PROCESSING, 1); /* with a count of 0 */
     expect_refusal(VIV_TP_IN_CIRC_SIZE, 1);
     expect_refusal(VIV_TP_IN_TILE_X_INC, 0);
     expect_refusal(VIV_TP_IN_TILE_Y_SIZE, 0);
@@ -412,6 +420,31 @@ static void faults_name_the_address(void **state)
     bench_close(&bench);
 }
 
+/* Of jobs that run beside each other the first takes the time; a chip with N cores runs N of them. */
+static void parts_run_beside_each_other_as_far_as_cores_go(void **state)
+{
+    for (size_t chip = 0; chip < BENCH_CHIPS; chip++) {
+        const uint32_t start = VIV_LOAD_STATE(VIV_PS_TP_INST_ADDR);
+        const uint32_t stream[] = {start,      DESCRIPTOR, start,      DESCRIPTOR, start,
+                                   DESCRIPTOR, start,      DESCRIPTOR, start,      DESCRIPTOR};
+        struct mica_job_report reports[5];
+        struct bench bench;
+        uint32_t words[VIV_TP_WORDS];
+        size_t count;
+        open_bench_of(&bench, bench_chips[chip]);
+        describe_scan(words, 16, 16, 2);
+        set_loop(words, 0, 1, 512);
+        memcpy(bench_at(&bench, DESCRIPTOR), words, sizeof words);
+        assert_int_equal(viv_sim_run(bench.sim, stream, 10, reports, 5, &count), 0);
+        assert_int_equal(count, 5);
+        for (size_t i = 0; i < 5; i++) {
+            assert_int_equal(reports[i].cycles != 0, i % bench.sim->chip->tp_cores == 0);
+            assert_int_equal(reports[i].read_bytes, 512);
+        }
+        bench_close(&bench);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -422,6 +455,7 @@ int main(void)
         cmocka_unit_test(what_is_not_simulated_is_refused),
         cmocka_unit_test(a_loop_nest_that_never_ends_in_time_is_refused),
         cmocka_unit_test(faults_name_the_address),
+        cmocka_unit_test(parts_run_beside_each_other_as_far_as_cores_go),
     };
     return cmocka_run_group_tests_name("TP jobs", tests, NULL, NULL);
 }

@@ -19,9 +19,16 @@ const struct viv_chip viv_a311d = {
     .offset_bits = 4,
     .multiplier_bits = 15,
     .z_offset_in_stream = true,
+    .sram_align = 128,
+    .max_superblock = VIV_MAX_KERNELS_PER_CORE,
     .coef_format = VIV_COEF_V7,
     .bias_place = VIV_BIAS_AFTER_FIRST_WEIGHT,
     .clock_mhz = 800,
+    /*
+     * AXI-SRAM: inferred, the vendor's descriptors have addresses from here on (timing, section 7).
+     * VIP-SRAM: unknown, the window that the vendor's driver maps on i.MX 8M Plus.
+     */
+    .on_chip = {{0x01000000, 1024 * 1024}, {0x00400000, 512 * 1024}},
 };
 
 /*
@@ -45,6 +52,10 @@ const struct viv_chip viv_imx8mp = {
     .max_tile = 64,
     .offset_bits = 5,
     .multiplier_bits = 23,
+    .no_flush = true,
+    .thin_kernels = true,
+    .sram_align = 256,
+    .max_superblock = 21,
     .coef_format = VIV_COEF_HUFFMAN,
     .bias_place = VIV_BIAS_TABLE,
     .coef_blocks_of_nine = true,
@@ -52,6 +63,8 @@ const struct viv_chip viv_imx8mp = {
     .hardware_depthwise = true,
     .bias_input_zero = 128,
     .clock_mhz = 1000,
+    /* Inferred: the vendor's job writes this address to SRAM_REMAP_ADDRESS. */
+    .on_chip = {{0x00400000, 256 * 1024}},
 };
 
 const struct viv_chip viv_s905d3 = {
@@ -72,9 +85,13 @@ const struct viv_chip viv_s905d3 = {
     .offset_bits = 4,
     .multiplier_bits = 15,
     .z_offset_in_stream = true,
+    .sram_align = 128,
+    .max_superblock = VIV_MAX_KERNELS_PER_CORE,
     .coef_format = VIV_COEF_HUFFMAN,
     .bias_place = VIV_BIAS_BEFORE_FIRST_WEIGHT,
     .coef_precode = true,
     .coef_average_bias = true,
     .clock_mhz = 800,
+    /* Unknown: the window that the vendor's driver maps on i.MX 8M Plus. */
+    .on_chip = {{0x00400000, 512 * 1024}},
 };

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "npu/on_chip.h"
+
 /* How a coefficient buffer is coded: COEF_COMPRESSION_ENHANCEMENT decides, not the version (section 1.4). */
 enum viv_coef_format {
     VIV_COEF_V7,      /* tokens of zero run and value (section 5.1) */
@@ -31,6 +33,10 @@ struct viv_chip {
     uint32_t offset_bits;                    /* of in_image_x/y_offset, two's complement */
     uint32_t multiplier_bits;                /* of post_multiplier, the leading one not counted */
     bool z_offset_in_stream;                 /* each kernel carries its output offset (V7 order) */
+    bool no_flush;                           /* what every driver writes in the descriptor's field (section 3.2) */
+    bool thin_kernels;   /* one row or one column is written as it is; else one column is layer type 1 (section 3.2) */
+    uint32_t sram_align; /* of the ranges of on-chip memory (section 12.6) */
+    uint32_t max_superblock; /* kernels a core takes in one (section 9.1) */
     enum viv_coef_format coef_format;
     enum viv_bias_place bias_place;
     bool coef_blocks_of_nine; /* taps go in blocks of nine of the flattened kernel (section 5.2.2), else as on V7 */
@@ -40,6 +46,8 @@ struct viv_chip {
     bool hardware_depthwise;  /* NN_DEPTHWISE_SUPPORT */
     uint32_t bias_input_zero; /* bias' = bias + (this - input zero point) * sum(w - zero point) */
     double clock_mhz;
+    /* Device addresses of on-chip memory. None was tried on hardware with the open kernel driver. */
+    struct mica_on_chip on_chip[MICA_ON_CHIP_WINDOWS];
 };
 
 extern const struct viv_chip viv_a311d;

@@ -2,8 +2,8 @@
 /*
  * Two ways to the same sums. Dense weights: the image is packed in panels of a
  * few pixels with all their taps, and panels are multiplied with four kernels
- * at a time. Sparse weights (expanded depthwise layers): each kernel walks its
- * list of non-zero taps over the image.
+ * at a time. Sparse weights (depthwise layers, in hardware or expanded): each
+ * kernel walks its list of non-zero taps over the image.
  */
 #include "npu/vivante/sim/conv.h"
 
@@ -15,9 +15,9 @@
 #include "npu/vivante/sim/image.h"
 #include "util/checked.h"
 
-#define MAX_LANES 16u
 #define SPARSE_BLOCK 256u  /* pixels whose sums are held at a time */
 #define SPARSE_CHUNK 8192u /* pixels of one task */
+#define FEW_PANELS 16u     /* from which on panels alone keep the threads busy */
 #define KERNELS_A_TASK 64u /* dense, when there are few panels */
 #define MAX_UNPOOLED ((uint64_t)1 << 29)
 
@@ -39,7 +39,7 @@ struct conv {
     size_t chunks;           /* sparse: of a kernel's output */
     uint8_t *unpooled;       /* NULL: results go to device memory */
     uint32_t lane_count;
-    struct lane lanes[MAX_LANES];
+    struct lane lanes[MICA_MAX_THREADS];
 };
 
 /* ---- where results go ------------------------------------------------- */
@@ -53,7 +53,7 @@ static bool stored_at(const struct conv *conv, uint32_t kernel, uint64_t *addres
     /* Mainline fills the cores up with kernels behind the last channel when the channels don't divide evenly. What the
      * hardware does with them is unknown (specification, section 12.2); here they write nothing. */
     bool surplus = conv->weights->kernels > job->cost.out_channels;
-    return !surplus || offset < (uint64_t)job->out_row_bytes * job->stored_h * job->cost.out_channels;
+    return !surplus || offset < (uint64_t)job->out_plane_bytes * job->cost.out_channels;
 }
 
 static uint64_t stored_bytes(const struct viv_nn *job)
@@ -61,12 +61,23 @@ static uint64_t stored_bytes(const struct viv_nn *job)
     return (uint64_t)job->out_row_bytes * (job->stored_h - 1) + job->stored_w;
 }
 
+/* Planes outside the tensor that the descriptor describes are legal, and hardly meant. */
+static void note_stray_plane(const struct conv *conv, uint32_t kernel)
+{
+    uint64_t tensor = (uint64_t)conv->job->out_plane_bytes * conv->job->cost.out_channels;
+    if (conv->weights->offset[kernel] + stored_bytes(conv->job) > tensor)
+        mica_log(conv->sim->log, MICA_LOG_DEBUG, "NN job 0x%08x: kernel %u writes at offset %u, outside the output",
+                 conv->job->descriptor, kernel, conv->weights->offset[kernel]);
+}
+
 static int check_output(const struct conv *conv)
 {
     for (uint32_t kernel = 0; kernel < conv->weights->kernels; kernel++) {
         uint64_t address;
-        if (stored_at(conv, kernel, &address) &&
-            !viv_sim_at(conv->sim, address, stored_bytes(conv->job), MICA_ACCESS_WRITE, "NN output"))
+        if (!stored_at(conv, kernel, &address))
+            continue;
+        note_stray_plane(conv, kernel);
+        if (!viv_sim_at(conv->sim, address, stored_bytes(conv->job), MICA_ACCESS_WRITE, "NN output"))
             return -EFAULT;
     }
     return 0;
@@ -154,18 +165,12 @@ static void dense_task(void *user, size_t index)
     atomic_store(&lane->taken, false);
 }
 
-static uint32_t count_lanes(const struct viv_sim *sim)
-{
-    uint32_t lanes = sim->threads ? mica_threads_default() : 1;
-    return lanes < MAX_LANES ? lanes : MAX_LANES;
-}
-
 static int run_dense(struct conv *conv)
 {
     struct viv_sim *sim = conv->sim;
     uint32_t taps = conv->weights->taps;
     conv->pairs = ((size_t)taps + 1) / 2;
-    conv->lane_count = count_lanes(sim);
+    conv->lane_count = mica_threads_count(sim->threads);
     size_t offsets_bytes = mica_align(conv->pairs * 2 * sizeof(uint32_t), 64);
     size_t panel_bytes = mica_align(conv->pairs * 2 * VIV_WIDE * sizeof(int16_t), 64);
     if (!viv_buffer_reserve(&sim->lanes, offsets_bytes + conv->lane_count * panel_bytes))
@@ -178,7 +183,7 @@ static int run_dense(struct conv *conv)
     for (uint32_t i = 0; i < conv->lane_count; i++)
         conv->lanes[i].panel = (int16_t *)(sim->lanes.data + offsets_bytes + i * panel_bytes);
     conv->panels = panel_count(conv->image.positions);
-    bool few = conv->panels < MAX_LANES && sim->threads;
+    bool few = conv->panels < FEW_PANELS && conv->lane_count > 1;
     conv->kernels_a_block = few ? KERNELS_A_TASK : mica_align(conv->weights->kernels, VIV_ROWS);
     conv->blocks = (conv->weights->kernels + conv->kernels_a_block - 1) / conv->kernels_a_block;
     mica_parallel_for(sim->threads, conv->panels * conv->blocks, dense_task, conv);

@@ -14,10 +14,11 @@ struct fetch {
     const uint8_t *base; /* device address 0 */
 };
 
-/* Pixels [first, end) that the job reads of a line of `size`, the kernel's reach starting at `offset`. */
-static void touched(int32_t offset, uint32_t reach, uint32_t size, uint32_t *first, uint32_t *end)
+/* Pixels [first, end) of a line of `size` that `count` outputs read, the kernel's first tap starting at `offset`. */
+static void touched(int32_t offset, uint32_t step, uint32_t count, uint32_t kernel, uint32_t size, uint32_t *first,
+                    uint32_t *end)
 {
-    int64_t from = offset, to = (int64_t)offset + reach;
+    int64_t from = offset, to = (int64_t)offset + (int64_t)step * (count - 1) + kernel;
     *first = from < 0 ? 0 : (uint32_t)from;
     *end = to < 0 ? 0 : to > size ? size : (uint32_t)to;
 }
@@ -25,12 +26,10 @@ static void touched(int32_t offset, uint32_t reach, uint32_t size, uint32_t *fir
 static int check_source(struct viv_sim *sim, const struct viv_image *image)
 {
     const struct viv_nn_job *cost = &image->job->cost;
-    uint32_t x, x_end, y, y_end;
-    touched(cost->x_offset, image->step * (image->columns - 1) + cost->kernel_w, cost->in_w, &x, &x_end);
-    touched(cost->y_offset, image->step * (image->rows - 1) + cost->kernel_h, cost->in_h, &y, &y_end);
-    if (x >= x_end || y >= y_end)
+    if (image->x >= image->x_end || image->y >= image->y_end)
         return 0;
-    uint64_t first = (uint64_t)y * cost->in_row_bytes + x, end = (uint64_t)(y_end - 1) * cost->in_row_bytes + x_end;
+    uint64_t first = (uint64_t)image->y * cost->in_row_bytes + image->x;
+    uint64_t end = (uint64_t)(image->y_end - 1) * cost->in_row_bytes + image->x_end;
     for (uint64_t z = 0; z < cost->in_channels; z++) {
         uint64_t plane = image->job->in_address + z * cost->in_plane_bytes;
         if (!viv_sim_at(sim, plane + first, end - first, MICA_ACCESS_READ, "NN input"))
@@ -39,10 +38,13 @@ static int check_source(struct viv_sim *sim, const struct viv_image *image)
     return 0;
 }
 
-/* One row of one phase: the columns start, start + step, ... of an image row, NULL when the row is outside. */
+/*
+ * One row of one phase: the columns start, start + step, ... of an image row, NULL when the row is outside. All phases
+ * have the pitch of the largest; of what no tap reads, nothing is fetched, since it was not checked either.
+ */
 static void fetch_row(const struct viv_image *image, uint8_t *out, const uint8_t *row, int64_t start)
 {
-    uint32_t step = image->step, width = image->job->cost.in_w;
+    uint32_t step = image->step, width = image->x_end;
     size_t count = image->pitch, before = 0, inside = 0;
     if (row) {
         before = start < 0 ? (size_t)((-start + step - 1) / step) : 0;
@@ -71,7 +73,7 @@ static void fetch_channel(void *user, size_t channel)
         for (uint32_t phase_x = 0; phase_x < image->phases_x; phase_x++)
             for (size_t i = 0; i < image->phase / image->pitch; i++, out += image->pitch) {
                 int64_t y = cost->y_offset + (int64_t)(image->step * i) + phase_y;
-                bool inside = y >= 0 && y < cost->in_h;
+                bool inside = y >= 0 && y < image->y_end;
                 fetch_row(image, out, inside ? plane + y * cost->in_row_bytes : NULL,
                           (int64_t)cost->x_offset + phase_x);
             }
@@ -93,6 +95,8 @@ static void plan(const struct viv_nn *job, struct viv_image *image)
     image->phase = image->pitch * (image->rows + (cost->kernel_h - 1) / image->step);
     image->plane = image->phase * image->phases_x * image->phases_y;
     image->positions = image->pitch * (image->rows - 1) + image->columns;
+    touched(cost->x_offset, image->step, image->columns, cost->kernel_w, cost->in_w, &image->x, &image->x_end);
+    touched(cost->y_offset, image->step, image->rows, cost->kernel_h, cost->in_h, &image->y, &image->y_end);
 }
 
 int viv_image_fetch(struct viv_sim *sim, const struct viv_nn *job, struct viv_image *image)

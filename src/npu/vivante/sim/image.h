@@ -20,6 +20,7 @@ struct viv_image {
     size_t pitch;                /* bytes from one row of a phase to the next; also from one output row to the next */
     size_t phase;                /* bytes of one phase */
     size_t plane;                /* bytes of one channel */
+    uint32_t x, x_end, y, y_end; /* what the job reads of the image in memory: columns [x, x_end), rows [y, y_end) */
     size_t positions;            /* from the first output pixel to the last, at `pitch` a row */
     uint8_t *data;
 };

@@ -26,6 +26,7 @@ struct viv_registers {
 
 struct viv_sim {
     const struct viv_chip *chip;
+    enum viv_coef_format coef_format; /* what coefficient buffers are read as: the chip's, or on request V7 */
     struct mica_device_memory *memory;
     struct mica_threads *threads;
     struct mica_log *log;
@@ -42,6 +43,9 @@ struct viv_sim {
 
 /* Host pointer to device memory; NULL with a message that names `what` when the device can't go there. */
 void *viv_sim_at(struct viv_sim *sim, uint64_t address, uint64_t size, unsigned access, const char *what);
+
+/* Which memory stands behind an address: the chip's table says it, and it matters for times and traffic only. */
+enum viv_place viv_sim_place(const struct viv_sim *sim, uint64_t address);
 
 /* Takes a job's cycles from what the stream may use; -EIO when it would run into the kernel's timeout. */
 int viv_sim_spend(struct viv_sim *sim, const char *unit, uint32_t descriptor, uint64_t cycles);

@@ -39,20 +39,22 @@ static void sparse(int32_t *sums, const uint8_t *image, const uint32_t *taps, co
 }
 
 /* value * 2^-shift, rounded. */
-static int64_t shift_right(int64_t value, uint32_t shift, uint32_t rounding)
+static int64_t shift_right(int64_t value, uint32_t shift, enum viv_rounding rounding)
 {
     if (shift == 0)
         return value;
     if (shift > 62)
-        shift = 62; /* products have 47 bits: more makes no difference */
+        shift = 62; /* products have 56 bits at most: more makes no difference */
     int64_t down = value >> shift;
     int64_t rest = value - (int64_t)((uint64_t)down << shift), half = INT64_C(1) << (shift - 1);
     switch (rounding) {
-    case 0:
+    case VIV_ROUND_HALF_UP:
         return down + (rest >= half);
-    case 1:
+    case VIV_ROUND_HALF_AWAY:
+        return down + (rest > half || (rest == half && value > 0));
+    case VIV_ROUND_HALF_EVEN:
         return down + (rest > half || (rest == half && (down & 1)));
-    case 2:
+    case VIV_ROUND_TO_ZERO:
         return down + (value < 0 && rest != 0);
     default:
         return down;

@@ -21,11 +21,20 @@
 /* Vector versions read the image up to this many bytes beyond the last pixel asked for. */
 #define VIV_IMAGE_SLACK 64u
 
+/* What becomes of halves, or of everything behind the point. */
+enum viv_rounding {
+    VIV_ROUND_HALF_UP = 0,
+    VIV_ROUND_HALF_EVEN = 1,
+    VIV_ROUND_TO_ZERO = 2,
+    VIV_ROUND_DOWN = 3,
+    VIV_ROUND_HALF_AWAY = 4, /* from zero */
+};
+
 /* Requantization (specification, section 6.1). */
 struct viv_post {
-    int32_t multiplier; /* 2^15 + m: 32768..65535 */
+    int32_t multiplier; /* 2^15 + m, or 2^23 + m */
     uint32_t shift;     /* 0..127 */
-    uint32_t rounding;  /* 0 half up, 1 half to even, 2 toward zero, 3 down */
+    enum viv_rounding rounding;
     int32_t zero_point;
     int32_t lowest; /* of the result: 0, or the zero point with ReLU */
 };

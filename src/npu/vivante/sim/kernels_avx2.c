@@ -148,28 +148,30 @@ AVX2 static void sparse(int32_t *sums, const uint8_t *image, const uint32_t *tap
 }
 
 /*
- * Requantization in double precision, where it is exact: a sum of 32 bits
- * times a multiplier of 16 needs 48 of the 53 bits, and halving changes none.
- * Clamping comes first, which the rounding after it can't undo. Adding the half
- * of rounding mode 0 is exact wherever it can decide the result.
+ * Requantization in double precision, where it is exact (viv_exact_in_double()):
+ * halving changes no bit of a product. Clamping comes first, which the rounding
+ * after it can't undo. Adding a half is exact wherever it can decide the result.
  */
 struct scale {
     __m256d factor, least, most;
     __m128i zero_point;
 };
 
-INLINE_AVX2 __m128i requantize4(__m128i sum, const struct scale *scale, uint32_t rounding)
+INLINE_AVX2 __m128i requantize4(__m128i sum, const struct scale *scale, enum viv_rounding rounding)
 {
     __m256d value = _mm256_mul_pd(_mm256_cvtepi32_pd(sum), scale->factor);
     value = _mm256_min_pd(_mm256_max_pd(value, scale->least), scale->most);
     switch (rounding) {
-    case 0:
+    case VIV_ROUND_HALF_UP:
         value = _mm256_floor_pd(_mm256_add_pd(value, _mm256_set1_pd(0.5)));
         break;
-    case 1:
+    case VIV_ROUND_HALF_AWAY: /* a half with the sign of the value, then toward zero */
+        value = _mm256_add_pd(value, _mm256_or_pd(_mm256_and_pd(value, _mm256_set1_pd(-0.0)), _mm256_set1_pd(0.5)));
+        break;
+    case VIV_ROUND_HALF_EVEN:
         value = _mm256_round_pd(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
         break;
-    case 2:
+    case VIV_ROUND_TO_ZERO:
         value = _mm256_round_pd(value, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
         break;
     default:
@@ -179,7 +181,7 @@ INLINE_AVX2 __m128i requantize4(__m128i sum, const struct scale *scale, uint32_t
 }
 
 INLINE_AVX2 void requantize_all(uint8_t *out, const int32_t *sums, size_t count, uint32_t bias,
-                                const struct scale *scale, uint32_t rounding)
+                                const struct scale *scale, enum viv_rounding rounding)
 {
     __m128i add = _mm_set1_epi32((int32_t)bias);
     for (size_t i = 0; i < count; i += 8) {
@@ -203,6 +205,10 @@ static double factor_of(const struct viv_post *post)
 
 AVX2 static void requantize(uint8_t *out, const int32_t *sums, size_t count, uint32_t bias, const struct viv_post *post)
 {
+    if (!viv_exact_in_double(post)) {
+        viv_kernels_portable.requantize(out, sums, count, bias, post);
+        return;
+    }
     struct scale scale = {
         .factor = _mm256_set1_pd(factor_of(post)),
         .least = _mm256_set1_pd(post->lowest - post->zero_point),
@@ -211,17 +217,20 @@ AVX2 static void requantize(uint8_t *out, const int32_t *sums, size_t count, uin
     };
     size_t whole = count & ~(size_t)7;
     switch (post->rounding) {
-    case 0:
-        requantize_all(out, sums, whole, bias, &scale, 0);
+    case VIV_ROUND_HALF_UP:
+        requantize_all(out, sums, whole, bias, &scale, VIV_ROUND_HALF_UP);
         break;
-    case 1:
-        requantize_all(out, sums, whole, bias, &scale, 1);
+    case VIV_ROUND_HALF_EVEN:
+        requantize_all(out, sums, whole, bias, &scale, VIV_ROUND_HALF_EVEN);
         break;
-    case 2:
-        requantize_all(out, sums, whole, bias, &scale, 2);
+    case VIV_ROUND_TO_ZERO:
+        requantize_all(out, sums, whole, bias, &scale, VIV_ROUND_TO_ZERO);
         break;
-    default:
-        requantize_all(out, sums, whole, bias, &scale, 3);
+    case VIV_ROUND_HALF_AWAY:
+        requantize_all(out, sums, whole, bias, &scale, VIV_ROUND_HALF_AWAY);
+        break;
+    case VIV_ROUND_DOWN:
+        requantize_all(out, sums, whole, bias, &scale, VIV_ROUND_DOWN);
     }
     viv_kernels_portable.requantize(out + whole, sums + whole, count - whole, bias, post);
 }

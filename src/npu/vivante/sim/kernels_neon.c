@@ -93,10 +93,10 @@ static void sparse(int32_t *sums, const uint8_t *image, const uint32_t *taps, co
     }
 }
 
-/* Exact in double precision: see kernels_avx2.c. */
+/* Exact: see kernels_avx2.c. */
 struct scale {
     float64x2_t factor, least, most;
-    uint32_t rounding;
+    enum viv_rounding rounding;
 };
 
 static inline int64x2_t requantize2(int32x2_t sum, const struct scale *scale)
@@ -104,11 +104,13 @@ static inline int64x2_t requantize2(int32x2_t sum, const struct scale *scale)
     float64x2_t value = vmulq_f64(vcvtq_f64_s64(vmovl_s32(sum)), scale->factor);
     value = vminq_f64(vmaxq_f64(value, scale->least), scale->most);
     switch (scale->rounding) {
-    case 0:
+    case VIV_ROUND_HALF_UP:
         return vcvtmq_s64_f64(vaddq_f64(value, vdupq_n_f64(0.5)));
-    case 1:
+    case VIV_ROUND_HALF_AWAY:
+        return vcvtaq_s64_f64(value);
+    case VIV_ROUND_HALF_EVEN:
         return vcvtnq_s64_f64(value);
-    case 2:
+    case VIV_ROUND_TO_ZERO:
         return vcvtq_s64_f64(value);
     default:
         return vcvtmq_s64_f64(value);
@@ -131,6 +133,10 @@ static double factor_of(const struct viv_post *post)
 
 static void requantize(uint8_t *out, const int32_t *sums, size_t count, uint32_t bias, const struct viv_post *post)
 {
+    if (!viv_exact_in_double(post)) {
+        viv_kernels_portable.requantize(out, sums, count, bias, post);
+        return;
+    }
     struct scale scale = {
         .factor = vdupq_n_f64(factor_of(post)),
         .least = vdupq_n_f64(post->lowest - post->zero_point),

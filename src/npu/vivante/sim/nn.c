@@ -23,26 +23,32 @@ static int read_descriptor(struct viv_sim *sim, uint32_t address, uint32_t *word
 
 static int get_weights(struct viv_sim *sim, const struct viv_nn *job, const struct viv_weights **weights)
 {
-    const struct viv_coef_shape shape = {
-        .cores = sim->chip->nn_cores,
-        .kernels_per_core = job->cost.kernels_per_core,
-        .kernel_w = job->cost.kernel_w,
-        .kernel_h = job->cost.kernel_h,
-        .channels = job->cost.in_channels,
-        .zero_run_bits = sim->chip->zero_run_bits,
-        .zero_point = job->weight_zero_point,
+    struct viv_weights_source source = {
+        .address = job->coefficients,
+        .format = sim->coef_format,
+        .shape =
+            {
+                .chip = sim->chip,
+                .kernels_per_core = job->cost.kernels_per_core,
+                .kernel_w = job->cost.kernel_w,
+                .kernel_h = job->cost.kernel_h,
+                .channels = job->cost.in_channels,
+                .depthwise = job->cost.depthwise,
+                .zero_point = job->weight_zero_point,
+                .kernels = job->cost.out_channels,
+                .plane = job->out_plane_bytes,
+            },
     };
-    size_t header_bytes = viv_coef_v7_header_bytes(shape.cores);
-    const uint8_t *header = viv_sim_at(sim, job->coefficients, header_bytes, MICA_ACCESS_READ, "coefficients");
+    size_t header_bytes = viv_weights_header_bytes(&source);
+    const uint8_t *header = viv_sim_at(sim, source.address, header_bytes, MICA_ACCESS_READ, "coefficients");
     if (!header)
         return -EFAULT;
-    uint64_t size;
-    int result = viv_coef_v7_size(header, shape.cores, job->coefficients, sim->log, &size);
+    int result = viv_weights_size(&source, header, sim->log, &source.size);
     if (result)
         return result;
-    if (!viv_sim_at(sim, job->coefficients, size, MICA_ACCESS_READ, "coefficients"))
+    if (!viv_sim_at(sim, source.address, source.size, MICA_ACCESS_READ, "coefficients"))
         return -EFAULT;
-    return viv_weights_get(&sim->weights, header, size, job->coefficients, &shape, sim->threads, sim->log, weights);
+    return viv_weights_get(&sim->weights, header, &source, sim->threads, sim->log, weights);
 }
 
 /* Is the circular buffer off, or large enough for it never to wrap? */
@@ -56,7 +62,8 @@ static int check_circular(struct viv_sim *sim, const struct viv_nn *job)
     const struct viv_nn_job *cost = &job->cost;
     uint64_t in = (uint64_t)cost->in_plane_bytes * (cost->in_channels - 1) +
                   (uint64_t)cost->in_row_bytes * (cost->in_h - 1) + cost->in_w;
-    uint64_t out = ((uint64_t)cost->out_channels * job->stored_h - 1) * job->out_row_bytes + job->stored_w;
+    uint64_t out = (uint64_t)job->out_plane_bytes * (cost->out_channels - 1) +
+                   (uint64_t)job->out_row_bytes * (job->stored_h - 1) + job->stored_w;
     if (!stays_linear(job->in_circular, job->in_end, job->in_address, in))
         return mica_fail(sim->log, -EIO, "NN job 0x%08x: a circular input buffer that wraps is not simulated",
                          job->descriptor);
@@ -64,6 +71,22 @@ static int check_circular(struct viv_sim *sim, const struct viv_nn *job)
         return mica_fail(sim->log, -EIO, "NN job 0x%08x: a circular output buffer that wraps is not simulated",
                          job->descriptor);
     return 0;
+}
+
+/* Every kernel of the stream takes its time, also those beyond the last channel. */
+static struct viv_cost estimate(const struct viv_sim *sim, const struct viv_nn *job, const struct viv_weights *weights)
+{
+    struct viv_nn_job cost = job->cost;
+    cost.coefficient_bytes = weights->stream_bytes;
+    cost.density = weights->density;
+    cost.out_row_bytes = job->out_row_bytes;
+    cost.out_plane_bytes = job->out_plane_bytes;
+    cost.in_place = viv_sim_place(sim, job->in_address);
+    cost.out_place = viv_sim_place(sim, job->out_address);
+    cost.coefficient_place = viv_sim_place(sim, job->coefficients);
+    if (cost.out_channels < weights->kernels)
+        cost.out_channels = weights->kernels;
+    return viv_nn_cost(sim->chip, &viv_default_memory, &cost);
 }
 
 int viv_nn_run(struct viv_sim *sim, uint32_t address, struct viv_cost *cost)
@@ -80,9 +103,7 @@ int viv_nn_run(struct viv_sim *sim, uint32_t address, struct viv_cost *cost)
         result = get_weights(sim, &job, &weights);
     if (result)
         return result;
-    job.cost.coefficient_bytes = weights->stream_bytes;
-    job.cost.density = weights->density;
-    *cost = viv_nn_cost(sim->chip, &viv_default_memory, &job.cost);
+    *cost = estimate(sim, &job, weights);
     result = viv_sim_spend(sim, "NN", address, cost->cycles);
     return result ? result : viv_conv_run(sim, &job, weights);
 }

@@ -9,7 +9,6 @@ static const struct {
     uint32_t value;
     const char *why;
 } required[] = {
-    {VIV_NN_NO_Z_OFFSET, 0, "this chip's coefficient streams always carry output offsets"},
     {VIV_NN_KERNEL_DATA_TYPE, 0, "only uint8 weights are simulated"},
     {VIV_NN_IN_IMAGE_DATA_TYPE, 0, "only uint8 input is simulated"},
     {VIV_NN_OUT_IMAGE_DATA_TYPE, 0, "only uint8 output is simulated"},
@@ -18,7 +17,6 @@ static const struct {
     {VIV_NN_IN_IMAGE_BORDER_MODE, 0, "only constant borders are simulated"},
     {VIV_NN_PER_CHANNEL_POST_MUL, 0, "this chip has no per-channel multipliers"},
     {VIV_NN_KERNEL_DIRECT_STREAM, 0, "coefficients in on-chip memory are not simulated"},
-    {VIV_NN_DEPTHWISE, 0, "this chip has no depthwise mode"},
 };
 
 static int refuse(struct viv_sim *sim, uint32_t address, enum viv_nn_field field, uint32_t value, const char *why)
@@ -34,6 +32,30 @@ static int check_required(struct viv_sim *sim, uint32_t address, const uint32_t 
         if (value != required[i].value)
             return refuse(sim, address, required[i].field, value, required[i].why);
     }
+    return 0;
+}
+
+/* What one chip does and another doesn't (specification, sections 1.4, 3.2 and 12.5). */
+static int check_features(struct viv_sim *sim, uint32_t address, const uint32_t *words)
+{
+    const struct viv_chip *chip = sim->chip;
+    uint32_t no_offset = viv_nn_get(words, VIV_NN_NO_Z_OFFSET), type = viv_nn_get(words, VIV_NN_LAYER_TYPE);
+    if (no_offset && chip->z_offset_in_stream)
+        return refuse(sim, address, VIV_NN_NO_Z_OFFSET, no_offset,
+                      "this chip's coefficient streams always carry output offsets");
+    if (!no_offset && !chip->z_offset_in_stream)
+        return refuse(sim, address, VIV_NN_NO_Z_OFFSET, no_offset,
+                      "this chip's coefficient streams were never seen to carry output offsets");
+    if (type && chip->thin_kernels)
+        return refuse(sim, address, VIV_NN_LAYER_TYPE, type, "nobody knows what it does on this chip");
+    if (!viv_nn_get(words, VIV_NN_DEPTHWISE))
+        return 0;
+    if (!chip->hardware_depthwise)
+        return refuse(sim, address, VIV_NN_DEPTHWISE, 1, "this chip has no depthwise mode");
+    uint32_t channels = viv_nn_get(words, VIV_NN_KERNEL_Z_SIZE);
+    if (channels != 1 && channels != viv_nn_get(words, VIV_NN_OUT_IMAGE_Z_SIZE))
+        return refuse(sim, address, VIV_NN_KERNEL_Z_SIZE, channels,
+                      "depthwise kernels see one channel, and have 1 or the number of outputs here");
     return 0;
 }
 
@@ -67,6 +89,8 @@ static void check_tile(struct viv_sim *sim, const struct viv_nn *job)
 {
     const struct viv_nn_job *cost = &job->cost;
     uint32_t vectors = (cost->tile_y + MOST_INTERLEAVE - 1) / MOST_INTERLEAVE;
+    if (!sim->chip->z_offset_in_stream) /* V8 counts vectors of pixels (timing.md, section 2) */
+        vectors = (cost->tile_x * cost->tile_y + 63) / 64;
     if (cost->tile_y + cost->kernel_h - 1 > sim->chip->input_depth * MOST_INTERLEAVE)
         mica_log(sim->log, MICA_LOG_WARNING, "NN job 0x%08x: tiles of %u rows don't fit the input buffer",
                  job->descriptor, cost->tile_y);
@@ -77,16 +101,33 @@ static void check_tile(struct viv_sim *sim, const struct viv_nn *job)
                  job->descriptor, cost->kernels_per_core, cost->tile_y);
 }
 
-static void parse_post(const uint32_t *words, struct viv_post *post)
+/*
+ * Bits by which a product is shifted to the right. Multipliers of 23 bits come with a signed field to which 23 is added
+ * (inferred; specification, section 6.1). Less than no shift is as good as none: every product but zero is out of the
+ * result's range already.
+ */
+static uint32_t parse_shift(const struct viv_chip *chip, const uint32_t *words)
+{
+    if (chip->multiplier_bits == 15)
+        return viv_nn_get(words, VIV_NN_POST_SHIFT);
+    int32_t shift = viv_field_get_signed(words, &viv_nn_fields[VIV_NN_POST_SHIFT], 7) + (int32_t)chip->multiplier_bits;
+    return shift < 0 ? 0 : (uint32_t)shift;
+}
+
+static void parse_post(const struct viv_chip *chip, const uint32_t *words, struct viv_post *post)
 {
     int32_t zero_point = (int32_t)viv_nn_get(words, VIV_NN_OUT_ZERO_POINT);
+    uint32_t one = UINT32_C(1) << chip->multiplier_bits;
     *post = (struct viv_post){
-        .multiplier = (int32_t)(0x8000u | (viv_nn_get(words, VIV_NN_POST_MULTIPLIER) & 0x7fff)),
-        .shift = viv_nn_get(words, VIV_NN_POST_SHIFT),
-        .rounding = viv_nn_get(words, VIV_NN_ROUNDING_MODE),
+        .multiplier = (int32_t)(one | (viv_nn_get(words, VIV_NN_POST_MULTIPLIER) & (one - 1))),
+        .shift = parse_shift(chip, words),
+        .rounding = (enum viv_rounding)viv_nn_get(words, VIV_NN_ROUNDING_MODE),
         .zero_point = zero_point,
         .lowest = viv_nn_get(words, VIV_NN_RELU) ? zero_point : 0,
     };
+    /* Code 0 is the one whose meaning differs between the generations. */
+    if (post->rounding == VIV_ROUND_HALF_UP && chip->multiplier_bits != 15)
+        post->rounding = VIV_ROUND_HALF_AWAY;
 }
 
 static int parse_pooling(struct viv_sim *sim, const uint32_t *words, struct viv_nn *job)
@@ -114,6 +155,13 @@ static int parse_pooling(struct viv_sim *sim, const uint32_t *words, struct viv_
     }
 }
 
+/* Output planes follow each other at a pitch of their own only where the chip has a field for it (section 1.2). */
+static uint32_t parse_plane(const struct viv_chip *chip, const uint32_t *words, const struct viv_nn *job)
+{
+    uint32_t rows = chip->z_offset_in_stream ? job->stored_h : viv_nn_get(words, VIV_NN_OUT_IMAGE_Y_STRIDE);
+    return job->out_row_bytes * rows;
+}
+
 static void parse_geometry(const struct viv_chip *chip, const uint32_t *words, struct viv_nn *job)
 {
     struct viv_nn_job *cost = &job->cost;
@@ -131,6 +179,9 @@ static void parse_geometry(const struct viv_chip *chip, const uint32_t *words, s
     cost->out_w = viv_nn_get(words, VIV_NN_OUT_IMAGE_X_SIZE);
     cost->out_h = viv_nn_get(words, VIV_NN_OUT_IMAGE_Y_SIZE);
     cost->out_channels = viv_nn_get(words, VIV_NN_OUT_IMAGE_Z_SIZE);
+    cost->depthwise = viv_nn_get(words, VIV_NN_DEPTHWISE);
+    if (cost->depthwise)
+        cost->in_channels = cost->out_channels;
     cost->tile_x = viv_nn_get(words, VIV_NN_OUT_IMAGE_TILE_X_SIZE);
     cost->tile_y = viv_nn_get(words, VIV_NN_OUT_IMAGE_TILE_Y_SIZE);
     cost->kernels_per_core = viv_nn_get(words, VIV_NN_KERNELS_PER_CORE);
@@ -156,15 +207,20 @@ int viv_nn_parse(struct viv_sim *sim, uint32_t address, const uint32_t *words, s
     viv_sim_note_unknown(sim, "NN", address, words, viv_nn_fields, VIV_NN_FIELD_COUNT);
     int result = check_required(sim, address, words);
     if (!result)
+        result = check_features(sim, address, words);
+    if (!result)
         result = check_sizes(sim, address, words);
     if (result)
         return result;
     parse_addresses(words, job);
     parse_geometry(sim->chip, words, job);
-    parse_post(words, &job->post);
+    parse_post(sim->chip, words, &job->post);
     result = parse_pooling(sim, words, job);
     if (result)
         return result;
+    job->out_plane_bytes = parse_plane(sim->chip, words, job);
+    job->cost.out_row_bytes = job->out_row_bytes;
+    job->cost.out_plane_bytes = job->out_row_bytes * viv_nn_get(words, VIV_NN_OUT_IMAGE_Y_STRIDE);
     job->cost.first_pixel_pooling = job->pooling == VIV_POOL_FIRST_PIXEL;
     job->border = (uint8_t)viv_nn_get(words, VIV_NN_IN_IMAGE_BORDER_CONST);
     job->weight_zero_point = (uint8_t)viv_nn_get(words, VIV_NN_COEF_ZERO_POINT);

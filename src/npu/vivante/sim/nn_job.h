@@ -21,6 +21,7 @@ struct viv_nn {
     uint8_t border; /* value of pixels outside the image */
     uint8_t weight_zero_point;
     uint32_t out_row_bytes;       /* after pooling */
+    uint32_t out_plane_bytes;     /* from one channel to the next, where kernels don't say it themselves */
     uint32_t stored_w, stored_h;  /* output image after pooling */
     uint64_t in_circular, in_end; /* bytes, 0 = off; end address */
     uint64_t out_circular, out_end;

@@ -24,6 +24,7 @@ int viv_sim_create(const struct mica_chip *chip, struct mica_device_memory *memo
     if (!sim)
         return mica_fail_nomem(log);
     sim->chip = chip->parameters;
+    sim->coef_format = sim->chip->coef_format;
     sim->memory = memory;
     sim->threads = threads;
     sim->log = log;
@@ -51,6 +52,12 @@ void viv_sim_set_cycle_limit(void *opaque, uint64_t cycles)
     sim->cycle_limit = cycles;
 }
 
+void viv_sim_read_v7(void *opaque)
+{
+    struct viv_sim *sim = opaque;
+    sim->coef_format = VIV_COEF_V7;
+}
+
 void *viv_sim_at(struct viv_sim *sim, uint64_t address, uint64_t size, unsigned access, const char *what)
 {
     uint64_t fault = 0;
@@ -60,6 +67,16 @@ void *viv_sim_at(struct viv_sim *sim, uint64_t address, uint64_t size, unsigned 
                   what, (unsigned long long)address, access & MICA_ACCESS_WRITE ? "write" : "read",
                   (unsigned long long)fault);
     return host;
+}
+
+enum viv_place viv_sim_place(const struct viv_sim *sim, uint64_t address)
+{
+    const struct mica_on_chip *windows = sim->chip->on_chip;
+    bool two = windows[1].size != 0; /* then AXI-SRAM comes first */
+    for (size_t i = 0; i < MICA_ON_CHIP_WINDOWS; i++)
+        if (address - windows[i].address < windows[i].size)
+            return two && i == 0 ? VIV_IN_AXI_SRAM : VIV_IN_VIP_SRAM;
+    return VIV_IN_DDR;
 }
 
 int viv_sim_spend(struct viv_sim *sim, const char *unit, uint32_t descriptor, uint64_t cycles)

@@ -22,6 +22,12 @@ void viv_sim_destroy(void *sim); /* accepts NULL */
 int viv_sim_run(void *sim, const uint32_t *stream, size_t words, struct mica_job_report *reports, size_t capacity,
                 size_t *count);
 
+/*
+ * Reads coefficient buffers as V7 streams, whatever the chip would make of them. Mainline writes those for the S905D3,
+ * whose hardware can't read them.
+ */
+void viv_sim_read_v7(void *sim);
+
 /* Modelled cycles that one stream may take before it counts as hung; the default is one second of the chip's clock. */
 void viv_sim_set_cycle_limit(void *sim, uint64_t cycles);
 

@@ -144,7 +144,11 @@ static int run_elements(struct viv_sim *sim, const struct viv_tp *job)
 static void estimate(const struct viv_sim *sim, const struct viv_tp *job, struct viv_cost *cost)
 {
     uint64_t elements = viv_tp_elements(job);
-    struct viv_tp_job sizes = {.elements = elements};
+    struct viv_tp_job sizes = {
+        .elements = elements,
+        .in_place = viv_sim_place(sim, job->in_address),
+        .out_place = viv_sim_place(sim, job->out_address),
+    };
     uint64_t across = results(&job->across, job->x_end - (int64_t)job->x_start + 1);
     uint64_t down = results(&job->down, job->y_end - (int64_t)job->y_start + 1);
     sizes.in_bytes = (uint64_t)job->in_w * job->in_h * job->in_slices;

@@ -117,6 +117,9 @@ static int parse_pool(struct viv_sim *sim, const struct viv_tp *job, uint32_t pr
     if (processing != 1 && processing != 3)
         return mica_fail(sim->log, -EIO, "TP job 0x%08x: reduction %u is not simulated, only maxima (1 and 3) are",
                          job->descriptor, processing);
+    if (count < 1 || count > 2)
+        return mica_fail(sim->log, -EIO, "TP job 0x%08x: maxima of %u neighbours are not simulated, only 2 and 3 are",
+                         job->descriptor, count + 1);
     *pool = (struct viv_tp_pool){count + 1, processing == 3 ? 2 : 1};
     return 0;
 }

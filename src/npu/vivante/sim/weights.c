@@ -19,8 +19,7 @@
 
 struct viv_weights_entry {
     struct viv_weights_entry *older;
-    uint64_t address, size;
-    struct viv_coef_shape shape;
+    struct viv_weights_source source;
     XXH128_hash_t hash;
     struct viv_weights weights;
 };
@@ -56,7 +55,8 @@ static bool make_dense(struct viv_weights *weights, const struct viv_coefs *coef
     return true;
 }
 
-static bool make_sparse(struct viv_weights *weights, const struct viv_coefs *coefs, int zero_point)
+/* `stride`: places from one kernel's first tap to the next kernel's. */
+static bool make_sparse(struct viv_weights *weights, const struct viv_coefs *coefs, int zero_point, uint32_t stride)
 {
     size_t most = (size_t)coefs->nonzero + coefs->kernels; /* each kernel may need one to make its pairs even */
     weights->values = mica_new_array(most, sizeof *weights->values);
@@ -72,7 +72,7 @@ static bool make_sparse(struct viv_weights *weights, const struct viv_coefs *coe
         for (uint32_t tap = 0; tap < coefs->taps; tap++) {
             if (source[tap] == zero_point)
                 continue;
-            weights->places[n] = tap;
+            weights->places[n] = kernel * stride + tap;
             weights->values[n++] = (int16_t)(source[tap] - zero_point);
         }
         if (n % 2) {
@@ -84,19 +84,40 @@ static bool make_sparse(struct viv_weights *weights, const struct viv_coefs *coe
     return true;
 }
 
-/* Takes bias and offset over from `coefs`. */
-static bool make_weights(struct viv_weights *weights, struct viv_coefs *coefs, int zero_point)
+/*
+ * Some chips subtract a constant from every input (specification, section 6.1). As sums wrap, that is a change of the
+ * bias.
+ */
+static void fold_input_zero(struct viv_coefs *coefs, const struct viv_huffman_shape *shape)
 {
+    if (!shape->chip->bias_input_zero)
+        return;
+    for (uint32_t kernel = 0; kernel < coefs->kernels; kernel++) {
+        const uint8_t *source = coefs->weights + (size_t)kernel * coefs->taps;
+        uint32_t sum = 0;
+        for (uint32_t tap = 0; tap < coefs->taps; tap++)
+            sum += (uint32_t)source[tap] - shape->zero_point;
+        coefs->bias[kernel] -= sum * shape->chip->bias_input_zero;
+    }
+}
+
+/* Takes bias and offset over from `coefs`. */
+static bool make_weights(struct viv_weights *weights, struct viv_coefs *coefs, const struct viv_huffman_shape *shape)
+{
+    fold_input_zero(coefs, shape);
     weights->kernels = coefs->kernels;
-    weights->taps = coefs->taps;
+    /* Depthwise, each kernel looks at its own channel only. */
+    weights->taps = shape->depthwise ? coefs->taps * coefs->kernels : coefs->taps;
     weights->stream_bytes = coefs->stream_bytes;
     weights->density = (double)coefs->nonzero / ((double)coefs->kernels * coefs->taps);
     weights->bias = coefs->bias;
     weights->offset = coefs->offset;
     weights->bytes = 2 * sizeof(uint32_t) * coefs->kernels;
     coefs->bias = coefs->offset = NULL;
-    return weights->density < SPARSE_DENSITY ? make_sparse(weights, coefs, zero_point)
-                                             : make_dense(weights, coefs, zero_point);
+    if (shape->depthwise)
+        return make_sparse(weights, coefs, shape->zero_point, coefs->taps);
+    return weights->density < SPARSE_DENSITY ? make_sparse(weights, coefs, shape->zero_point, 0)
+                                             : make_dense(weights, coefs, shape->zero_point);
 }
 
 static void drop(struct viv_weights_cache *cache, struct viv_weights_entry **link)
@@ -118,11 +139,13 @@ static void trim(struct viv_weights_cache *cache)
     }
 }
 
-static bool same_shape(const struct viv_coef_shape *a, const struct viv_coef_shape *b)
+static bool same_place(const struct viv_weights_source *s, const struct viv_weights_source *t)
 {
-    return a->cores == b->cores && a->kernels_per_core == b->kernels_per_core && a->kernel_w == b->kernel_w &&
-           a->kernel_h == b->kernel_h && a->channels == b->channels && a->zero_run_bits == b->zero_run_bits &&
-           a->zero_point == b->zero_point;
+    const struct viv_huffman_shape *a = &s->shape, *b = &t->shape;
+    return s->address == t->address && s->format == t->format && a->chip == b->chip &&
+           a->kernels_per_core == b->kernels_per_core && a->kernel_w == b->kernel_w && a->kernel_h == b->kernel_h &&
+           a->channels == b->channels && a->depthwise == b->depthwise && a->zero_point == b->zero_point &&
+           a->kernels == b->kernels && a->plane == b->plane;
 }
 
 /* Moves the wanted entry to the front; an entry of the same place with other bytes is dropped. */
@@ -130,9 +153,9 @@ static struct viv_weights_entry *find(struct viv_weights_cache *cache, const str
 {
     for (struct viv_weights_entry **link = &cache->newest; *link; link = &(*link)->older) {
         struct viv_weights_entry *entry = *link;
-        if (entry->address != wanted->address || !same_shape(&entry->shape, &wanted->shape))
+        if (!same_place(&entry->source, &wanted->source))
             continue;
-        if (entry->size != wanted->size || !XXH128_isEqual(entry->hash, wanted->hash)) {
+        if (entry->source.size != wanted->source.size || !XXH128_isEqual(entry->hash, wanted->hash)) {
             drop(cache, link);
             return NULL;
         }
@@ -144,25 +167,55 @@ static struct viv_weights_entry *find(struct viv_weights_cache *cache, const str
     return NULL;
 }
 
+size_t viv_weights_header_bytes(const struct viv_weights_source *source)
+{
+    return source->format == VIV_COEF_V7 ? viv_coef_v7_header_bytes(source->shape.chip->nn_cores)
+                                         : VIV_HUFFMAN_HEADER_BYTES;
+}
+
+int viv_weights_size(const struct viv_weights_source *source, const uint8_t *header, struct mica_log *log,
+                     uint64_t *size)
+{
+    if (source->format == VIV_COEF_V7)
+        return viv_coef_v7_size(header, source->shape.chip->nn_cores, source->address, log, size);
+    return viv_coef_huffman_size(header, &source->shape, source->address, log, size);
+}
+
+static int decode_v7(const struct viv_weights_source *source, const uint8_t *buffer, struct mica_threads *threads,
+                     struct mica_log *log, struct viv_coefs *coefs)
+{
+    const struct viv_coef_shape shape = {
+        .cores = source->shape.chip->nn_cores,
+        .kernels_per_core = source->shape.kernels_per_core,
+        .kernel_w = source->shape.kernel_w,
+        .kernel_h = source->shape.kernel_h,
+        .channels = source->shape.channels,
+        .zero_run_bits = source->shape.chip->zero_run_bits,
+        .zero_point = source->shape.zero_point,
+    };
+    return viv_coef_v7_decode(buffer, source->size, &shape, source->address, threads, log, coefs);
+}
+
 static int decode(struct viv_weights_entry *entry, const uint8_t *buffer, struct mica_threads *threads,
                   struct mica_log *log)
 {
+    const struct viv_weights_source *source = &entry->source;
     struct viv_coefs coefs;
-    int result = viv_coef_v7_decode(buffer, entry->size, &entry->shape, entry->address, threads, log, &coefs);
+    int result = source->format == VIV_COEF_V7 ? decode_v7(source, buffer, threads, log, &coefs)
+                                               : viv_coef_huffman_decode(buffer, source->size, &source->shape,
+                                                                         source->address, threads, log, &coefs);
     if (result)
         return result;
-    if (!make_weights(&entry->weights, &coefs, entry->shape.zero_point))
+    if (!make_weights(&entry->weights, &coefs, &source->shape))
         result = mica_fail_nomem(log);
     viv_coefs_release(&coefs);
     return result;
 }
 
-int viv_weights_get(struct viv_weights_cache *cache, const uint8_t *buffer, uint64_t size, uint64_t address,
-                    const struct viv_coef_shape *shape, struct mica_threads *threads, struct mica_log *log,
-                    const struct viv_weights **weights)
+int viv_weights_get(struct viv_weights_cache *cache, const uint8_t *buffer, const struct viv_weights_source *source,
+                    struct mica_threads *threads, struct mica_log *log, const struct viv_weights **weights)
 {
-    struct viv_weights_entry wanted = {.address = address, .size = size, .shape = *shape};
-    wanted.hash = XXH3_128bits(buffer, size);
+    struct viv_weights_entry wanted = {.source = *source, .hash = XXH3_128bits(buffer, source->size)};
     struct viv_weights_entry *entry = find(cache, &wanted);
     if (!entry) {
         entry = malloc(sizeof *entry);
