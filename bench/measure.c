@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What bench/run needs from libmica, as one JSON object: prepare and invoke
- * times of a model on a device, the modelled time and the coefficient bytes.
+ * times of a model on a device, and what the last invocation's jobs cost.
  *
- *     measure MODEL DEVICE THREADS REPEATS
+ *     measure MODEL DEVICE THREADS REPEATS [OPTION=VALUE...]
+ *
+ * Options are those of mica_device_configure().
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "mica/mica.h"
@@ -30,34 +33,62 @@ static void print_times(const char *name, double *times, int count)
     printf("\"%s\": {\"min\": %.3f, \"median\": %.3f}, ", name, times[0], times[count / 2]);
 }
 
-static void print_jobs(mica_session *session)
+static void print_job(const mica_model *model, const struct mica_job_info *job, bool first)
 {
-    double us = 0, cpu_us = 0;
-    uint64_t coefficients = 0, read = 0, written = 0;
-    size_t jobs = mica_session_job_count(session), device_jobs = 0;
-    for (size_t i = 0; i < jobs; i++) {
-        struct mica_job_info job;
-        if (mica_session_job(session, i, &job))
-            continue;
-        *(job.estimate ? &us : &cpu_us) += job.us;
-        device_jobs += job.estimate;
-        coefficients += job.coefficient_bytes;
-        read += job.read_bytes;
-        written += job.write_bytes;
-    }
-    printf("\"modelled_ms\": %.3f, \"cpu_ms\": %.3f, \"jobs\": %zu, \"coefficient_bytes\": %llu, \"read_bytes\": %llu, "
-           "\"write_bytes\": %llu}\n",
-           us / 1e3, cpu_us / 1e3, device_jobs, (unsigned long long)coefficients, (unsigned long long)read,
-           (unsigned long long)written);
+    struct mica_operation_info operation = {.type = "?"};
+    mica_model_operation(model, job->operation, &operation);
+    printf("%s{\"unit\": \"%s\", \"operation\": %zu, \"type\": \"%s\", \"us\": %.3f, \"cycles\": %llu, "
+           "\"coefficient_bytes\": %llu, \"read_bytes\": %llu, \"write_bytes\": %llu, \"estimate\": %s}",
+           first ? "" : ", ", job->unit, job->operation, operation.type, job->us, (unsigned long long)job->cycles,
+           (unsigned long long)job->coefficient_bytes, (unsigned long long)job->read_bytes,
+           (unsigned long long)job->write_bytes, job->estimate ? "true" : "false");
 }
 
-static int measure(mica_context *context, const char *path, const char *device_name, int repeats, double *times)
+static void print_jobs(mica_session *session, const mica_model *model)
 {
+    size_t jobs = mica_session_job_count(session);
+    printf("\"jobs\": [");
+    for (size_t i = 0; i < jobs; i++) {
+        struct mica_job_info job;
+        if (!mica_session_job(session, i, &job))
+            print_job(model, &job, i == 0);
+    }
+    printf("]}\n");
+}
+
+static void print_memory(const mica_executable *executable)
+{
+    struct mica_memory_info memory;
+    if (!mica_executable_memory(executable, &memory))
+        printf("\"memory\": {\"coefficients\": %llu, \"commands\": %llu, \"intermediates\": %llu, \"tensors\": %llu, "
+               "\"on_chip\": %llu}, ",
+               (unsigned long long)memory.coefficient_bytes, (unsigned long long)memory.command_bytes,
+               (unsigned long long)memory.intermediate_bytes, (unsigned long long)memory.tensor_bytes,
+               (unsigned long long)memory.on_chip_bytes);
+}
+
+/* "KEY=VALUE" of the command line. */
+static int configure(mica_device *device, char *option)
+{
+    char *value = strchr(option, '=');
+    if (!value)
+        return mica_device_configure(device, option, "");
+    *value = 0;
+    int error = mica_device_configure(device, option, value + 1);
+    *value = '=';
+    return error;
+}
+
+static int measure(mica_context *context, char **arguments, int repeats, double *times)
+{
+    const char *path = arguments[0], *device_name = arguments[1];
     mica_device *device = NULL;
     mica_model *model = NULL;
     mica_executable *executable = NULL;
     mica_session *session = NULL;
     int error = mica_device_open(context, device_name, &device);
+    for (char **option = arguments + 4; !error && *option; option++)
+        error = configure(device, *option);
     if (!error)
         error = mica_model_load(context, path, &model);
     for (int i = 0; !error && i < repeats; i++) {
@@ -70,6 +101,7 @@ static int measure(mica_context *context, const char *path, const char *device_n
     if (!error) {
         printf("{");
         print_times("prepare_ms", times, repeats);
+        print_memory(executable);
         error = mica_session_create(executable, &session);
     }
     for (int i = -1; !error && i < repeats; i++) { /* one to warm up */
@@ -80,7 +112,7 @@ static int measure(mica_context *context, const char *path, const char *device_n
     }
     if (!error) {
         print_times("invoke_ms", times, repeats);
-        print_jobs(session);
+        print_jobs(session, model);
     }
     mica_session_destroy(session);
     mica_executable_destroy(executable);
@@ -91,9 +123,9 @@ static int measure(mica_context *context, const char *path, const char *device_n
 
 int main(int argc, char **argv)
 {
-    int repeats = argc == 5 ? atoi(argv[4]) : 0;
+    int repeats = argc >= 5 ? atoi(argv[4]) : 0;
     if (repeats < 1) {
-        fprintf(stderr, "usage: measure MODEL DEVICE THREADS REPEATS\n");
+        fprintf(stderr, "usage: measure MODEL DEVICE THREADS REPEATS [OPTION=VALUE...]\n");
         return 2;
     }
     mica_context *context = NULL;
@@ -102,7 +134,7 @@ int main(int argc, char **argv)
     if (!error)
         error = mica_context_set_threads(context, (unsigned)atoi(argv[3]));
     if (!error)
-        error = measure(context, argv[1], argv[2], repeats, times);
+        error = measure(context, argv + 1, repeats, times);
     if (error)
         fprintf(stderr, "measure: %s\n", context ? mica_last_error(context) : "out of memory");
     mica_context_destroy(context);

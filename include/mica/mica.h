@@ -85,6 +85,7 @@ struct mica_device_info {
     const char *description; /* for people */
     bool available;          /* false: known, but this library or machine can't open it */
     const char *reason;      /* why not, "" when available */
+    const char *notes;       /* what is inferred about it rather than verified: lines, "" for none */
 };
 
 /* Row `index` of the known devices, -ENOENT past the last. */
@@ -98,6 +99,15 @@ int mica_device_list(const mica_context *context, size_t index, struct mica_devi
 int mica_device_open(mica_context *context, const char *name, mica_device **device);
 void mica_device_close(mica_device *device);
 const char *mica_device_name(const mica_device *device);
+
+/*
+ * Sets an option of the device, for what is compiled from then on:
+ *   "on-chip"   "0" (default) or "1": keep tensors in on-chip memory. Faster, and
+ *               unverified on hardware; a warning says so at every compilation.
+ *   "optimize"  "speed" (default) or "size": search longer for smaller coefficients.
+ * -EINVAL for another key or value, with a message that names the known ones.
+ */
+int mica_device_configure(mica_device *device, const char *key, const char *value);
 
 /* ---- models ----------------------------------------------------------- */
 
@@ -160,6 +170,17 @@ const mica_model *mica_executable_model(const mica_executable *executable);
 size_t mica_executable_partition_count(const mica_executable *executable);
 size_t mica_executable_npu_operation_count(const mica_executable *executable);
 
+/* What the programs of an executable take, in bytes. */
+struct mica_memory_info {
+    uint64_t coefficient_bytes;  /* weights and biases as the NPU reads them */
+    uint64_t command_bytes;      /* descriptors and command streams */
+    uint64_t intermediate_bytes; /* peak of what lives inside the partitions, in DDR */
+    uint64_t tensor_bytes;       /* inputs and outputs of the partitions */
+    uint64_t on_chip_bytes;      /* of the largest partition: they share on-chip memory one after the other */
+};
+
+int mica_executable_memory(const mica_executable *executable, struct mica_memory_info *info);
+
 /* ---- sessions --------------------------------------------------------- */
 
 int mica_session_create(mica_executable *executable, mica_session **session);
@@ -179,6 +200,26 @@ int mica_session_wait(mica_session *session, int timeout_ms);
 
 /* Copies output `index` of the last run out; `size` must be the tensor's bytes. */
 int mica_session_get_output(mica_session *session, size_t index, void *data, size_t size);
+
+/*
+ * *data gets the memory of input or output `index`, of the tensor's bytes: set_input()
+ * writes the same memory, get_output() reads it. Where only one partition of the NPU uses
+ * the tensor, in the form the model has it, this is the memory that the device itself
+ * reads or writes, and nothing is copied; else the session's own. It lives as long as the
+ * session, or until the next bind of the tensor. Write to inputs only, between runs only.
+ */
+int mica_session_map_input(mica_session *session, size_t index, void **data);
+int mica_session_map_output(mica_session *session, size_t index, void **data);
+
+/*
+ * Has the device read input (write output) `index` in place in the memory behind `fd`, a
+ * dma-buf or a memfd sealed with F_SEAL_SHRINK, from `offset` on, a multiple of 4096 bytes.
+ * The session keeps the memory; `fd` may be closed. A negative `fd` goes back to the
+ * device's own. -ENOTSUP with the reason when the tensor can't be used in place.
+ * Whoever else writes the memory must have finished before the run starts.
+ */
+int mica_session_bind_input_dmabuf(mica_session *session, size_t index, int fd, size_t offset);
+int mica_session_bind_output_dmabuf(mica_session *session, size_t index, int fd, size_t offset);
 
 /* One device job (or one CPU operation) of the last run. */
 struct mica_job_info {

@@ -4,12 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "delegate/delegate.h"
+#include "runtime/device_options.h"
 #include "runtime/instance.h"
 #include "runtime/partition.h"
 #include "util/checked.h"
+#include "util/clock.h"
 
 struct kernel {
     struct mica_delegate *delegate;
@@ -51,8 +52,11 @@ static int compile_ops(struct kernel *kernel, const uint32_t *ops, uint32_t coun
     int error = mica_partition_create(delegate->preparing.graph, ops, count, &delegate->log, &partition);
     if (error)
         return error;
-    error = chip->family->compile(chip, &partition, delegate->threads, &delegate->log, &kernel->program);
+    error = chip->family->compile(chip, &partition, &delegate->options.compile, delegate->threads, &delegate->log,
+                                  &kernel->program);
     mica_partition_finish(&partition);
+    if (!error)
+        mica_warn_on_chip(kernel->program, chip, &delegate->log);
     return error;
 }
 
@@ -185,24 +189,16 @@ static bool collect(struct tfl_context *context, const struct kernel *kernel)
     return all;
 }
 
-static double seconds_since(const struct timespec *begin)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - begin->tv_sec) + (double)(now.tv_nsec - begin->tv_nsec) * 1e-9;
-}
-
 static int run(struct kernel *kernel)
 {
     struct mica_delegate *delegate = kernel->delegate;
-    struct timespec begin;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    double begin = mica_clock_seconds();
     int error = mica_instance_invoke(kernel->instance, kernel->inputs, kernel->outputs);
     if (error || !delegate->options.profile)
         return error;
     size_t count;
     const struct mica_job_report *reports = mica_instance_reports(kernel->instance, &count);
-    mica_profile_count(&delegate->profile, kernel->first_row, reports, count, seconds_since(&begin),
+    mica_profile_count(&delegate->profile, kernel->first_row, reports, count, mica_clock_seconds() - begin,
                        mica_instance_device_seconds(kernel->instance));
     return 0;
 }

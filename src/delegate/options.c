@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device_options.h"
+
 #define MAX_THREADS 1024
 
 /* `name` is what the user wrote the value behind: an option or an environment variable. */
@@ -58,14 +60,25 @@ static int parse_threads(const char *name, const char *value, struct mica_log *l
     return 0;
 }
 
+static int parse_on_chip(const char *name, const char *value, struct mica_log *log,
+                         struct mica_delegate_options *options)
+{
+    return mica_compile_option_set(&options->compile, "on-chip", value, name, log);
+}
+
+static int parse_optimize(const char *name, const char *value, struct mica_log *log,
+                          struct mica_delegate_options *options)
+{
+    return mica_compile_option_set(&options->compile, "optimize", value, name, log);
+}
+
 static const struct {
     const char *key, *variable;
     parse_function *parse;
 } known[] = {
-    {"device", "MICA_DEVICE", parse_device},
-    {"profile", "MICA_PROFILE", parse_profile},
-    {"log_level", "MICA_LOG_LEVEL", parse_log_level},
-    {"threads", "MICA_THREADS", parse_threads},
+    {"device", "MICA_DEVICE", parse_device},          {"profile", "MICA_PROFILE", parse_profile},
+    {"log_level", "MICA_LOG_LEVEL", parse_log_level}, {"threads", "MICA_THREADS", parse_threads},
+    {"on_chip", "MICA_ON_CHIP", parse_on_chip},       {"optimize", "MICA_OPTIMIZE", parse_optimize},
 };
 #define KNOWN_COUNT (sizeof known / sizeof known[0])
 

@@ -6,18 +6,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "util/log.h"
+#include "npu/npu.h"
 
 struct mica_delegate_options {
     char device[256]; /* what mica_open_device() takes */
     bool profile;
     enum mica_log_level log_level;
-    unsigned threads; /* 0: one per processor */
+    unsigned threads;                    /* 0: one per processor */
+    struct mica_compile_options compile; /* on_chip, optimize */
 };
 
 /*
  * Defaults, then the environment (MICA_DEVICE, MICA_PROFILE, MICA_LOG_LEVEL,
- * MICA_THREADS; empty counts as unset), then keys[i] = values[i], the last of
+ * MICA_THREADS, MICA_ON_CHIP, MICA_OPTIMIZE; empty counts as unset), then keys[i] = values[i], the last of
  * a repeated key. An unknown key or bad value: -EINVAL, and a message that
  * names what would do.
  */

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/objects.h"
 #include "util/checked.h"
 
 /* What the kernel interface calls them: soft-pinned addresses, write-combined memory (etnaviv, uapi/drm/etnaviv_drm.h).
@@ -49,6 +50,8 @@ static int write_file(struct mica_capture *capture, int directory, const char *n
     const uint8_t *bytes = data;
     while (size) {
         ssize_t written = write(file, bytes, size);
+        if (written < 0 && errno == EINTR)
+            continue;
         if (written < 0) {
             int error = fail_file(capture, name);
             close(file);
@@ -197,7 +200,16 @@ static void put_number(FILE *stream, double number)
     fputs(text, stream);
 }
 
-static void put_tensor(FILE *stream, const struct mica_tensor *tensor, const char *kind, uint32_t index)
+/* The tensor's keys beyond those of other captures, for who wants to find it in the device's memory. */
+static void put_place(FILE *stream, const struct mica_tensor_place *place)
+{
+    fprintf(stream,
+            ",\n   \"bo\": %u,\n   \"va\": \"0x%" PRIx64 "\",\n   \"offset\": %" PRIu64 ",\n   \"flip_sign\": %s",
+            place->bo, place->address, place->offset, place->flip_sign ? "true" : "false");
+}
+
+static void put_tensor(FILE *stream, const struct mica_tensor *tensor, const char *kind, uint32_t index,
+                       const struct mica_tensor_place *place)
 {
     bool quantized = tensor->quant.count == 1;
     fprintf(stream, "  {\n   \"kind\": \"%s\",\n   \"index\": %u,\n   \"name\": ", kind, index);
@@ -208,30 +220,41 @@ static void put_tensor(FILE *stream, const struct mica_tensor *tensor, const cha
     fprintf(stream, ",\n   \"zero_point\": %d,\n   \"shape\": [", quantized ? (int)tensor->quant.zero_point[0] : 0);
     for (uint32_t i = 0; i < tensor->rank; i++)
         fprintf(stream, "%s%d", i ? ", " : "", (int)tensor->dims[i]);
-    fputs("]\n  }", stream);
+    putc(']', stream);
+    if (place)
+        put_place(stream, place);
+    fputs("\n  }", stream);
 }
 
-static void put_tensors(FILE *stream, const struct mica_graph *graph, const char *kind, const int32_t *tensors,
-                        uint32_t count, bool *first)
+static void put_tensors(FILE *stream, const struct mica_run *run, bool output, const int32_t *tensors, uint32_t count,
+                        bool *first)
 {
+    const struct mica_graph *graph = run->executable->model->graph;
     for (uint32_t i = 0; i < count; i++) {
+        struct mica_tensor_place place;
+        bool crosses = mica_run_locate(run, (uint32_t)tensors[i], output, &place);
         fputs(*first ? "\n" : ",\n", stream);
         *first = false;
-        put_tensor(stream, &graph->tensors[tensors[i]], kind, i);
+        put_tensor(stream, &graph->tensors[tensors[i]], output ? "output" : "input", i, crosses ? &place : NULL);
     }
 }
 
-int mica_capture_run(struct mica_capture *capture, const struct mica_graph *graph)
+int mica_capture_run(struct mica_capture *capture, const struct mica_run *run)
 {
+    const mica_model *model = run->executable->model;
+    const struct mica_graph *graph = model->graph;
     bool first = true;
     FILE *stream;
     int error = open_text(capture, capture->directory, "run.json", &stream);
     if (error)
         return error;
-    fprintf(stream, "{\n \"producer\": \"mica\",\n \"driver\": \"%s\",\n \"chip\": \"%s\",\n \"tensors\": [",
-            capture->chip->driver, capture->chip->name);
-    put_tensors(stream, graph, "input", graph->inputs, graph->input_count, &first);
-    put_tensors(stream, graph, "output", graph->outputs, graph->output_count, &first);
+    fputs("{\n \"model\": ", stream);
+    put_string(stream, model->name);
+    fprintf(stream,
+            ",\n \"delegate\": \"Mica %s\",\n \"seed\": 0,\n \"driver\": \"%s\",\n \"chip\": \"%s\",\n \"tensors\": [",
+            mica_version(), capture->chip->driver, capture->chip->name);
+    put_tensors(stream, run, false, graph->inputs, graph->input_count, &first);
+    put_tensors(stream, run, true, graph->outputs, graph->output_count, &first);
     fputs("\n ]\n}\n", stream);
     return close_text(capture, stream, "run.json");
 }
@@ -241,7 +264,7 @@ int mica_capture_run(struct mica_capture *capture, const struct mica_graph *grap
 /* Bytes up to the last that isn't zero. */
 static size_t nonzero_end(const struct mica_bo *bo)
 {
-    size_t end = bo->size;
+    size_t end = bo->map ? bo->size : 0;
     while (end && !bo->map[end - 1])
         end--;
     return end;
@@ -264,6 +287,21 @@ static struct dumped *find_dumped(struct mica_capture *capture, uint32_t handle,
     return &grown[capture->dumped_count++];
 }
 
+/* Memory that the host can't see: zeros, which a replay starts with. */
+static int write_zeros(struct mica_capture *capture, int directory, const char *name, size_t size)
+{
+    int error = write_file(capture, directory, name, NULL, 0);
+    int file = error ? -1 : openat(directory, name, O_WRONLY | O_CLOEXEC);
+    if (error)
+        return error;
+    if (file < 0)
+        return fail_file(capture, name);
+    if (ftruncate(file, (off_t)size))
+        error = fail_file(capture, name);
+    close(file);
+    return error;
+}
+
 /* Writes the contents unless an earlier submission's file has them; `name` gets the path relative to this one. */
 static int dump_bo(struct mica_capture *capture, int directory, const struct mica_bo *bo, char *name, size_t size)
 {
@@ -271,7 +309,7 @@ static int dump_bo(struct mica_capture *capture, int directory, const struct mic
     struct dumped *dumped = find_dumped(capture, bo->handle, &fresh);
     if (!dumped)
         return mica_fail_nomem(capture->log);
-    XXH128_hash_t sum = XXH3_128bits(bo->map, bo->size);
+    XXH128_hash_t sum = XXH3_128bits(bo->map, bo->map ? bo->size : 0);
     if (!fresh && XXH128_isEqual(sum, dumped->sum)) {
         if (dumped->submit == capture->submit_count)
             snprintf(name, size, "bo_%u.bin", bo->handle);
@@ -282,7 +320,8 @@ static int dump_bo(struct mica_capture *capture, int directory, const struct mic
     snprintf(name, size, "bo_%u.bin", bo->handle);
     dumped->sum = sum;
     dumped->submit = capture->submit_count;
-    return write_file(capture, directory, name, bo->map, bo->size);
+    return bo->map ? write_file(capture, directory, name, bo->map, bo->size)
+                   : write_zeros(capture, directory, name, bo->size);
 }
 
 static int put_bo(struct mica_capture *capture, int directory, FILE *stream, const struct mica_bo_use *use,
@@ -296,12 +335,12 @@ static int put_bo(struct mica_capture *capture, int directory, FILE *stream, con
     bool read = use->access & MICA_ACCESS_READ, write = use->access & MICA_ACCESS_WRITE;
     fprintf(stream,
             "%s\n  {\"index\":%u,\"access\":\"%s\",\"handle\":%u,\"size\":%zu,\"nonzero_end\":%zu,"
-            "\"alloc_flags\":%d,\"va\":\"0x%" PRIx64 "\",\"file\":\"%s\"}",
+            "\"alloc_flags\":%d,\"va\":\"0x%" PRIx64 "\",\"file\":\"%s\"%s}",
             index ? "," : "", index,
             read && write ? "rw"
             : write       ? "w"
                           : "r",
-            bo->handle, bo->size, nonzero_end(bo), ETNA_BO_WC, bo->address, file);
+            bo->handle, bo->size, nonzero_end(bo), ETNA_BO_WC, bo->address, file, bo->map ? "" : ",\"on_chip\":true");
     return 0;
 }
 

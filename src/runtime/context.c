@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device_options.h"
 #include "runtime/objects.h"
 
 #define TEXT(x) #x
@@ -155,6 +156,16 @@ void mica_device_close(mica_device *device)
     mica_close_device(&device->opened);
     pthread_mutex_destroy(&device->lock);
     free(device);
+}
+
+int mica_device_configure(mica_device *device, const char *key, const char *value)
+{
+    MICA_CHECK_ARG(NULL, device);
+    MICA_CHECK_ARG(MICA_LOG_OF(device), key);
+    MICA_CHECK_ARG(MICA_LOG_OF(device), value);
+    char called[80];
+    snprintf(called, sizeof called, "device option %.60s", key);
+    return mica_compile_option_set(&device->options, key, value, called, &device->context->log);
 }
 
 const char *mica_device_name(const mica_device *device)

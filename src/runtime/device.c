@@ -16,14 +16,14 @@ static const char no_chip[] = "support for this chip is not written yet";
 static const char no_kernel[] = "the kernel interfaces for real hardware are not written yet";
 
 static const struct known_device known[] = {
-    {{DEFAULT_SIMULATOR, "simulated Amlogic A311D (VeriSilicon Vivante V7)", true, ""}, &mica_chip_a311d},
-    {{"sim:imx8mp", "simulated NXP i.MX 8M Plus (VeriSilicon Vivante V8)", false, no_chip}, NULL},
-    {{"sim:s905d3", "simulated Amlogic S905D3 (VeriSilicon Vivante V7)", false, no_chip}, NULL},
-    {{"sim:rk3588", "simulated Rockchip RK3588", false, no_chip}, NULL},
-    {{"sim:rk3566", "simulated Rockchip RK3566", false, no_chip}, NULL},
-    {{"drm:PATH", "NPU behind a DRM render node, drm:/dev/dri/renderD128", false, no_kernel}, NULL},
-    {{"accel:PATH", "NPU behind an accel node, accel:/dev/accel/accel0", false, no_kernel}, NULL},
-    {{"cpu", "no NPU: everything runs on the CPU", true, ""}, NULL},
+    {{DEFAULT_SIMULATOR, "simulated Amlogic A311D (VeriSilicon Vivante V7)", true, "", ""}, &mica_chip_a311d},
+    {{"sim:imx8mp", "simulated NXP i.MX 8M Plus (VeriSilicon Vivante V8)", true, "", ""}, &mica_chip_imx8mp},
+    {{"sim:s905d3", "simulated Amlogic S905D3 (VeriSilicon Vivante V7)", true, "", ""}, &mica_chip_s905d3},
+    {{"sim:rk3588", "simulated Rockchip RK3588", false, no_chip, ""}, NULL},
+    {{"sim:rk3566", "simulated Rockchip RK3566", false, no_chip, ""}, NULL},
+    {{"drm:PATH", "NPU behind a DRM render node, drm:/dev/dri/renderD128", false, no_kernel, ""}, NULL},
+    {{"accel:PATH", "NPU behind an accel node, accel:/dev/accel/accel0", false, no_kernel, ""}, NULL},
+    {{"cpu", "no NPU: everything runs on the CPU", true, "", ""}, NULL},
 };
 
 int mica_known_device(size_t index, struct mica_device_info *info)
@@ -31,6 +31,7 @@ int mica_known_device(size_t index, struct mica_device_info *info)
     if (index >= sizeof known / sizeof known[0])
         return -ENOENT;
     *info = known[index].info;
+    info->notes = known[index].chip && known[index].chip->notes ? known[index].chip->notes : "";
     return 0;
 }
 

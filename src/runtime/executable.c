@@ -14,8 +14,8 @@ static int compile_steps(mica_executable *executable)
         const struct mica_step *step = &executable->plan.steps[i];
         if (!step->npu)
             continue;
-        int error =
-            chip->family->compile(chip, &step->partition, executable->context->threads, log, &executable->programs[i]);
+        int error = chip->family->compile(chip, &step->partition, &executable->device->options,
+                                          executable->context->threads, log, &executable->programs[i]);
         if (error)
             return error;
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device_options.h"
 #include "runtime/objects.h"
 #include "util/checked.h"
 
@@ -186,5 +187,9 @@ int mica_executable_check_programs(const mica_executable *executable)
             error = mica_fail(log, -EINVAL, "the program of step %u does not fit its operations", i);
     }
     free(marks);
+    for (uint32_t i = 0; !error && i < executable->plan.step_count; i++) {
+        if (mica_warn_on_chip(executable->programs[i], executable->device->opened.chip, log))
+            break; /* saying it once is enough */
+    }
     return error;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Executables to files and back; the layout is in docs/executable-format.md. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +9,7 @@
 #include "runtime/objects.h"
 #include "runtime/program_file.h"
 
-#define VERSION 1
+#define VERSION 2
 
 static const char magic[8] = "MICAEXE";
 
@@ -77,35 +78,61 @@ static void write_all(struct mica_byte_writer *writer, const mica_executable *ex
     write_header(writer, &header);
 }
 
-/* A new file beside `path`, with the permissions any new file gets. */
-static FILE *open_temporary(const char *path, char *temporary, size_t size)
+/* A new file beside `path`, with the permissions any new file gets: mkstemp() would give others. */
+static int open_temporary(const char *path, char *temporary, size_t size)
 {
-    snprintf(temporary, size, "%s.XXXXXX", path);
-    int file = mkstemp(temporary);
-    if (file < 0)
-        return NULL;
-    mode_t mask = umask(0);
-    umask(mask);
-    FILE *stream = fchmod(file, 0666 & ~mask) ? NULL : fdopen(file, "wb");
-    if (!stream) {
-        int error = errno;
-        close(file);
-        unlink(temporary);
-        errno = error;
+    int file = -1;
+    for (unsigned i = 0; i < 10000 && file < 0; i++) {
+        snprintf(temporary, size, "%s.%d-%04u", path, (int)getpid(), i);
+        file = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file < 0 && errno != EEXIST)
+            break;
     }
-    return stream;
+    return file;
+}
+
+/* A stream whose writes go on after signals, which those of stdio don't. `cookie` is the descriptor. */
+static ssize_t write_through(void *cookie, const char *data, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t written = write(*(const int *)cookie, data + done, size - done);
+        if (written < 0 && errno != EINTR)
+            return 0;
+        done += written > 0 ? (size_t)written : 0;
+    }
+    return (ssize_t)size;
+}
+
+static int seek_through(void *cookie, off64_t *offset, int whence)
+{
+    *offset = lseek(*(const int *)cookie, *offset, whence);
+    return *offset < 0 ? -1 : 0;
+}
+
+static int write_stream(const mica_executable *executable, int file)
+{
+    const cookie_io_functions_t functions = {.write = write_through, .seek = seek_through};
+    struct mica_byte_writer writer = {.file = fopencookie(&file, "wb", functions)};
+    if (!writer.file)
+        return errno ? -errno : -ENOMEM;
+    errno = 0;
+    write_all(&writer, executable);
+    int error = writer.error ? (errno ? -errno : -EIO) : 0;
+    if (fclose(writer.file) && !error)
+        error = errno ? -errno : -EIO;
+    if (!error && fsync(file))
+        error = -errno;
+    return error;
 }
 
 static int write_file(const mica_executable *executable, const char *path, char *temporary, size_t size)
 {
-    struct mica_byte_writer writer = {.file = open_temporary(path, temporary, size)};
-    if (!writer.file)
+    int file = open_temporary(path, temporary, size);
+    if (file < 0)
         return -errno;
-    write_all(&writer, executable);
-    int error = 0;
-    if (writer.error || fflush(writer.file) || fsync(fileno(writer.file)))
-        error = errno ? -errno : -EIO;
-    if (fclose(writer.file) && !error)
+    int error = write_stream(executable, file);
+    if (close(file) && !error)
         error = -errno;
     if (!error && rename(temporary, path))
         error = -errno;
@@ -123,11 +150,10 @@ int mica_executable_save(const mica_executable *executable, const char *path)
     struct stat status;
     if (!stat(path, &status) && !S_ISREG(status.st_mode)) /* renaming over it would take it away */
         return mica_fail(log, -EINVAL, "%s is no regular file: an executable can't replace it", path);
-    size_t size = strlen(path) + sizeof ".XXXXXX";
+    size_t size = strlen(path) + sizeof ".-2147483648-9999";
     char *temporary = malloc(size);
     if (!temporary)
         return mica_fail_nomem(log);
-    errno = 0;
     int error = write_file(executable, path, temporary, size);
     free(temporary);
     return error ? mica_fail(log, error, "%s can't be written: %s", path, strerror(-error)) : 0;
@@ -244,6 +270,7 @@ static int read_executable(mica_executable *executable, const char *path)
                                    &executable->owned_model);
     if (error)
         return error;
+    mica_model_set_name(executable->owned_model, path);
     executable->model = executable->owned_model;
     struct mica_byte_reader reader = {.data = file + header.plan_offset, .size = (size_t)header.plan_size};
     error = read_plan(executable, &reader);

@@ -39,4 +39,28 @@ int mica_instance_visit(struct mica_instance *instance, const void *const *input
 int mica_instance_invoke_watched(struct mica_instance *instance, const void *const *inputs, void *const *outputs,
                                  mica_instance_watch *before, void *user);
 
+/*
+ * Can the host use the device's own memory of an input or output? NULL, or why
+ * not. Where it can, invoke() copies nothing for pointers of mica_instance_map().
+ */
+const char *mica_instance_why_not_in_place(const struct mica_instance *instance, bool output, uint32_t index);
+void *mica_instance_map(const struct mica_instance *instance, bool output, uint32_t index);
+
+/* Where the device has a tensor of the program's border. */
+struct mica_tensor_place {
+    uint32_t bo;      /* handle */
+    uint64_t address; /* of the buffer */
+    uint64_t offset;  /* of the tensor in it */
+    bool flip_sign;   /* the device's bytes are the tensor's XORed with 0x80 */
+};
+
+struct mica_tensor_place mica_instance_locate(const struct mica_instance *instance, bool output, uint32_t index);
+
+/*
+ * Has the device use the memory behind a descriptor (see bo_import in winsys.h),
+ * from `offset` on, for a tensor that can be in place; negative `fd`: its own again.
+ * After an error that is not about the arguments the instance is of no use any more.
+ */
+int mica_instance_bind(struct mica_instance *instance, bool output, uint32_t index, int fd, uint64_t offset);
+
 #endif

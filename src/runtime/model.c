@@ -29,6 +29,12 @@ int mica_model_load_memory(mica_context *context, const void *data, size_t size,
     return 0;
 }
 
+void mica_model_set_name(mica_model *model, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(model->name, sizeof model->name, "%s", slash ? slash + 1 : path);
+}
+
 int mica_model_load(mica_context *context, const char *path, mica_model **result)
 {
     MICA_CHECK_ARG(NULL, context);
@@ -39,11 +45,13 @@ int mica_model_load(mica_context *context, const char *path, mica_model **result
     if (error)
         return error;
     error = mica_model_load_memory(context, mapping.data, mapping.size, result);
-    if (error)
+    if (error) {
         mica_mapping_close(&mapping);
-    else
-        (*result)->mapping = mapping;
-    return error;
+        return error;
+    }
+    (*result)->mapping = mapping;
+    mica_model_set_name(*result, path);
+    return 0;
 }
 
 void mica_model_destroy(mica_model *model)

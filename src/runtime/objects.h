@@ -35,6 +35,7 @@ struct mica_context {
 struct mica_device {
     mica_context *context;
     struct mica_opened_device opened;
+    struct mica_compile_options options; /* of what is compiled from now on */
     /*
      * The winsys takes one caller at a time: everything that reaches it runs between
      * mica_device_lock() and unlock. Its messages go to the log of whoever holds the lock.
@@ -49,6 +50,7 @@ void mica_device_unlock(mica_device *device);
 
 struct mica_model {
     mica_context *context;
+    char name[256]; /* of the file without folders, for people; "" when it came from memory */
     struct mica_graph *graph;
     const void *data; /* the .tflite bytes */
     size_t size;
@@ -64,6 +66,9 @@ struct mica_executable {
     struct mica_plan plan;
     struct mica_program **programs; /* one per step, NULL for CPU steps */
 };
+
+/* Takes the model's name from the path of its file. */
+void mica_model_set_name(mica_model *model, const char *path);
 
 /* 1 = on the chip's NPU, 0 = on the CPU, -ENOTSUP = nowhere; see mica_model_placement(). `chip` may be NULL. */
 int mica_place_operation(const struct mica_graph *graph, const struct mica_chip *chip, uint32_t op, char *reason,

@@ -2,7 +2,7 @@
 #include "runtime/program_file.h"
 
 /* Stored bytes of one element. */
-#define BUFFER_BYTES 24
+#define BUFFER_BYTES 32
 #define RELOC_BYTES 28
 #define IO_BYTES 28
 #define JOB_BYTES 16
@@ -26,6 +26,7 @@ static void write_tables(struct mica_byte_writer *writer, const struct mica_prog
         mica_put64(writer, program->buffers[i].data ? program->buffers[i].data_size : 0);
         mica_put32(writer, program->buffers[i].access);
         mica_put32(writer, 0); /* keeps the next one aligned */
+        mica_put64(writer, program->buffers[i].fixed_address);
     }
     for (uint32_t i = 0; i < program->reloc_count; i++) {
         mica_put32(writer, program->relocs[i].in_stream);
@@ -82,6 +83,7 @@ static void read_buffers(struct mica_byte_reader *reader, struct mica_program *p
         buffer->data_size = mica_get64(reader);
         buffer->access = mica_get32(reader);
         reader->error |= mica_get32(reader) != 0 || buffer->data_size > buffer->size;
+        buffer->fixed_address = mica_get64(reader);
     }
 }
 

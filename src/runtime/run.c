@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "cpu/cpu.h"
 #include "runtime/objects.h"
 #include "util/checked.h"
+#include "util/clock.h"
 
 static bool list_values(const struct mica_program *program, const struct mica_tensor_memory *memory,
                         struct mica_run_step *step)
@@ -62,6 +62,8 @@ int mica_run_create(const mica_executable *executable, struct mica_log *log, str
         error = create_step(run, i, log);
     if (error)
         mica_run_finish(run);
+    else
+        mica_run_place(run);
     return error;
 }
 
@@ -91,19 +93,12 @@ void mica_run_start(struct mica_run *run)
     run->job_count = 0;
 }
 
-static double now_us(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
-}
-
 static int run_cpu_step(struct mica_run *run, const struct mica_partition *ops, struct mica_log *log)
 {
     struct mica_cpu_options options = {.threads = run->executable->context->threads};
     for (uint32_t i = 0; i < ops->op_count; i++) {
         uint32_t op = ops->ops[i];
-        double start = now_us();
+        double start = mica_clock_seconds();
         int error = mica_cpu_run(ops->graph, op, run->memory.data, &options, log);
         if (error)
             return error;
@@ -111,7 +106,7 @@ static int run_cpu_step(struct mica_run *run, const struct mica_partition *ops, 
             .unit = "CPU",
             .operation = op,
             .macs = mica_op_macs(ops->graph, &ops->graph->ops[op]),
-            .us = now_us() - start,
+            .us = (mica_clock_seconds() - start) * 1e6,
         };
     }
     return 0;

@@ -32,4 +32,23 @@ void mica_run_start(struct mica_run *run);
 /* Runs one step to its end; steps must run in order. `before` (may be NULL) sees the submissions of NPU steps. */
 int mica_run_step(struct mica_run *run, uint32_t step, mica_instance_watch *before, void *user, struct mica_log *log);
 
+/* The one use of a tensor by an NPU step. */
+struct mica_tensor_use {
+    uint32_t step, io; /* io: index in the program's inputs or outputs */
+    bool output;
+};
+
+/* Can the device's own memory of an input or output of the model be the session's? NULL and *use, or why not. */
+const char *mica_run_why_not_in_place(const struct mica_run *run, uint32_t tensor, bool output,
+                                      struct mica_tensor_use *use);
+
+/* Where a tensor crosses to the device (as an output: back); false: it doesn't. The first place of several. */
+bool mica_run_locate(const struct mica_run *run, uint32_t tensor, bool output, struct mica_tensor_place *place);
+
+/* Moves the values of all inputs and outputs that can be in place there. */
+void mica_run_place(struct mica_run *run);
+
+/* See mica_instance_bind(); -ENOTSUP when the tensor can't be used in place. */
+int mica_run_bind(struct mica_run *run, uint32_t tensor, bool output, int fd, uint64_t offset, struct mica_log *log);
+
 #endif

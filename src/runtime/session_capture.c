@@ -83,6 +83,7 @@ static int capture_npu(const mica_session *session, struct mica_capture *capture
         return error;
     copy_inputs(session, &run.memory);
     mica_run_start(&run);
+    error = mica_capture_run(capture, &run);
     for (uint32_t i = 0; !error && i < session->executable->plan.step_count; i++)
         error = mica_run_step(&run, i, mica_capture_submit, capture, log);
     mica_run_finish(&run);
@@ -104,9 +105,7 @@ int mica_session_capture(mica_session *session, const char *directory)
     int error = mica_capture_create(directory, session->executable->device->opened.chip, log, &capture);
     if (error)
         return error;
-    error = mica_capture_run(capture, graph);
-    if (!error)
-        error = write_tensors(graph, &session->run.memory, "in", graph->inputs, graph->input_count, capture);
+    error = write_tensors(graph, &session->run.memory, "in", graph->inputs, graph->input_count, capture);
     if (!error)
         error = capture_cpu(session, capture);
     if (!error)

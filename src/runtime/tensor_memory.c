@@ -9,6 +9,7 @@
 #define ALIGNMENT 64 /* a cache line, and more than any vector load asks for */
 #define MAX_TOTAL ((size_t)1 << 30)
 #define NOWHERE SIZE_MAX
+#define MAX_RANGES 256 /* several times what real models have alive at once; keeps planning linear for others */
 
 /* Time counts operations of CPU steps and whole NPU steps, from 1. */
 struct life {
@@ -16,13 +17,19 @@ struct life {
     size_t offset;        /* NOWHERE: not placed */
 };
 
-/* Placed tensors that are alive, by offset. */
+/* Memory in use up to a time: one tensor's, or that of neighbours which are too many to tell apart. */
+struct range {
+    size_t start, end;
+    uint32_t last;
+};
+
 struct planner {
     const struct mica_graph *graph;
     struct life *lives;
-    uint32_t *alive, *made; /* made: tensors by the time they are written */
-    uint32_t alive_count, made_count;
-    size_t start; /* of the shared part; what lives for good is below */
+    uint32_t *made; /* tensors by the time they are written */
+    uint32_t made_count, range_count;
+    struct range ranges[MAX_RANGES]; /* in use now, by address */
+    size_t start;                    /* of the shared part; what lives for good is below */
     size_t total;
 };
 
@@ -87,11 +94,21 @@ static bool place_for_good(struct planner *planner, const int32_t *tensors, uint
 static void forget_dead(struct planner *planner, uint32_t now)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < planner->alive_count; i++) {
-        if (planner->lives[planner->alive[i]].last >= now)
-            planner->alive[kept++] = planner->alive[i];
+    for (uint32_t i = 0; i < planner->range_count; i++) {
+        if (planner->ranges[i].last >= now)
+            planner->ranges[kept++] = planner->ranges[i];
     }
-    planner->alive_count = kept;
+    planner->range_count = kept;
+}
+
+/* Makes room by joining neighbours in pairs: what is between them is lost until both are dead. */
+static void join_ranges(struct planner *planner)
+{
+    for (uint32_t i = 0; i < MAX_RANGES / 2; i++) {
+        const struct range *low = &planner->ranges[2 * i], *high = low + 1;
+        planner->ranges[i] = (struct range){low->start, high->end, low->last > high->last ? low->last : high->last};
+    }
+    planner->range_count = MAX_RANGES / 2;
 }
 
 /* Puts the tensor into the first gap that takes it. False: too large. */
@@ -99,15 +116,14 @@ static bool place(struct planner *planner, uint32_t tensor)
 {
     size_t size = padded_size(planner->graph, tensor), offset = planner->start;
     uint32_t at = 0;
-    for (; at < planner->alive_count; at++) {
-        uint32_t other = planner->alive[at];
-        if (planner->lives[other].offset - offset >= size)
-            break;
-        offset = planner->lives[other].offset + padded_size(planner->graph, other);
-    }
-    memmove(planner->alive + at + 1, planner->alive + at, (planner->alive_count - at) * sizeof *planner->alive);
-    planner->alive[at] = tensor;
-    planner->alive_count++;
+    if (planner->range_count == MAX_RANGES)
+        join_ranges(planner);
+    for (; at < planner->range_count && planner->ranges[at].start - offset < size; at++)
+        offset = planner->ranges[at].end;
+    struct range *place = &planner->ranges[at];
+    memmove(place + 1, place, (planner->range_count - at) * sizeof *place);
+    planner->range_count++;
+    *place = (struct range){offset, offset + size, planner->lives[tensor].last};
     planner->lives[tensor].offset = offset;
     if (offset + size > planner->total)
         planner->total = offset + size;
@@ -165,16 +181,14 @@ int mica_tensor_memory_create(const struct mica_graph *graph, const struct mica_
     struct planner planner = {
         .graph = graph,
         .lives = mica_new_array(graph->tensor_count, sizeof *planner.lives),
-        .alive = mica_new_array(graph->tensor_count, sizeof *planner.alive),
         .made = mica_new_array(graph->tensor_count, sizeof *planner.made),
     };
-    int error = planner.lives && planner.alive && planner.made ? 0 : mica_fail_nomem(log);
+    int error = planner.lives && planner.made ? 0 : mica_fail_nomem(log);
     if (!error)
         error = plan_offsets(&planner, plan, log);
     if (!error)
         error = allocate(&planner, log, memory);
     free(planner.lives);
-    free(planner.alive);
     free(planner.made);
     if (error)
         mica_tensor_memory_finish(memory);

@@ -139,6 +139,19 @@ static int load_submits(const struct reader *reader, struct capture *capture)
     }
 }
 
+static void load_output(const json_t *run, const json_t *tensor, struct capture *capture)
+{
+    const char *address = text(tensor, "va");
+    capture->expected_signed = !strcmp(text(tensor, "type"), "INT8");
+    capture->output_known = *address;
+    capture->not_comparable = !*address && !strncmp(text(run, "delegate"), "Mica ", 5);
+    if (!*address)
+        return;
+    json_int_t offset = json_integer_value(json_object_get(tensor, "offset"));
+    capture->output_address = (uint32_t)(strtoull(address, NULL, 0) + (uint64_t)offset);
+    capture->expected_signed = json_is_true(json_object_get(tensor, "flip_sign"));
+}
+
 static int load_expected(const struct reader *reader, struct capture *capture)
 {
     char path[800];
@@ -155,7 +168,7 @@ static int load_expected(const struct reader *reader, struct capture *capture)
         bool first =
             !strcmp(text(tensor, "kind"), "output") && json_integer_value(json_object_get(tensor, "index")) == 0;
         if (first)
-            capture->expected_signed = !strcmp(text(tensor, "type"), "INT8");
+            load_output(run, tensor, capture);
     }
     json_decref(run);
     return capture->expected && run ? 0 : -1;
@@ -211,21 +224,41 @@ int capture_map(const struct capture *capture, size_t submit, struct mica_device
     return 0;
 }
 
-bool capture_output_address(const struct capture *capture, const struct mica_device_memory *memory, uint32_t *address)
+static bool job_output(const struct mica_device_memory *memory, bool nn, uint32_t descriptor, uint32_t *address)
+{
+    uint32_t words[VIV_TP_WORDS];
+    uint64_t fault;
+    const void *host = mica_device_at(memory, descriptor, sizeof words, MICA_ACCESS_READ, &fault);
+    if (!host)
+        return false;
+    memcpy(words, host, sizeof words);
+    *address = nn ? viv_nn_get(words, VIV_NN_OUT_IMAGE_ADDRESS) : viv_tp_get(words, VIV_TP_OUT_IMAGE_BASE_ADDRESS);
+    return true;
+}
+
+/* One operation is split into several jobs. */
+static bool last_jobs_output(const struct capture *capture, const struct mica_device_memory *memory, uint32_t *address)
 {
     const struct capture_submit *submit = &capture->submits[capture->submit_count - 1];
+    bool found = false, found_nn = false;
     for (size_t i = submit->words & ~(size_t)1; i >= 2; i -= 2) {
         bool nn = submit->stream[i - 2] == VIV_LOAD_STATE(VIV_PS_NN_INST_ADDR);
         if (!nn && submit->stream[i - 2] != VIV_LOAD_STATE(VIV_PS_TP_INST_ADDR))
             continue;
-        uint32_t words[VIV_TP_WORDS];
-        uint64_t fault;
-        const void *host = mica_device_at(memory, submit->stream[i - 1] & ~63u, sizeof words, MICA_ACCESS_READ, &fault);
-        if (!host)
+        uint32_t output;
+        if (found && (nn || nn != found_nn))
+            break;
+        if (!job_output(memory, nn, submit->stream[i - 1] & ~63u, &output))
             return false;
-        memcpy(words, host, sizeof words);
-        *address = nn ? viv_nn_get(words, VIV_NN_OUT_IMAGE_ADDRESS) : viv_tp_get(words, VIV_TP_OUT_IMAGE_BASE_ADDRESS);
-        return true;
+        *address = found && *address < output ? *address : output;
+        found = true;
+        found_nn = nn;
     }
-    return false;
+    return found;
+}
+
+bool capture_output_address(const struct capture *capture, const struct mica_device_memory *memory, uint32_t *address)
+{
+    *address = capture->output_address;
+    return capture->output_known || last_jobs_output(capture, memory, address);
 }

@@ -29,6 +29,9 @@ struct capture {
     uint8_t *expected; /* output 0 as the CPU computes it; NULL: not recorded */
     size_t expected_size;
     bool expected_signed; /* int8, which the device has as uint8 */
+    bool output_known;    /* run.json says where output 0 is: Mica's captures */
+    bool not_comparable;  /* a capture of Mica's in which the CPU makes output 0 */
+    uint32_t output_address;
 };
 
 /* 0, or -1 with a message in `error`. Release it in both cases. */
@@ -41,7 +44,10 @@ void capture_release(struct capture *capture);
  */
 int capture_map(const struct capture *capture, size_t submit, struct mica_device_memory *memory);
 
-/* Where the last job of the last submission writes its first byte; false when no job is found. */
+/*
+ * Where the first byte of output 0 is: what run.json says, or else where the last job of the last submission writes;
+ * of several TP jobs at its end, which share an operation, the lowest address. False when no job is found.
+ */
 bool capture_output_address(const struct capture *capture, const struct mica_device_memory *memory, uint32_t *address);
 
 #endif

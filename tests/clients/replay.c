@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay FOLDER...: executes capture folders on the simulator of their chip,
- * prints what each job costs by the timing model, and compares the output of
- * the last job with the recorded CPU result of output 0.
+ * replay [--coefficients v7] FOLDER...: executes capture folders on the
+ * simulator of their chip, prints what each job costs by the timing model, and
+ * compares the device's output 0 with the recorded CPU result of it.
+ *
+ * --coefficients v7: coefficient buffers are read as V7 streams, whatever the
+ * chip would make of them. Mainline writes those for the S905D3.
  *
  * Exit code: 0 all equal (or nothing to compare with), 1 differences, 2 errors.
  */
@@ -12,10 +15,11 @@
 
 #include "capture.h"
 #include "npu/npu.h"
+#include "npu/vivante/sim/sim.h"
 
 #define MAX_REPORTS 4096u
 
-static const struct mica_chip *const chips[] = {&mica_chip_a311d};
+static const struct mica_chip *const chips[] = {&mica_chip_a311d, &mica_chip_imx8mp, &mica_chip_s905d3};
 
 static const struct mica_chip *find_chip(const char *name)
 {
@@ -36,6 +40,10 @@ static int compare(const struct capture *capture, const struct mica_device_memor
     uint64_t fault;
     if (!capture->expected) {
         printf("  no CPU result to compare with\n");
+        return 0;
+    }
+    if (capture->not_comparable) {
+        printf("  not comparable: the model's output is not made by the device\n");
         return 0;
     }
     const uint8_t *output = NULL;
@@ -77,7 +85,7 @@ static int run_submits(const struct capture *capture, const struct mica_chip *ch
     return result;
 }
 
-static int replay(const struct capture *capture, struct mica_log *log)
+static int replay(const struct capture *capture, bool read_v7, struct mica_log *log)
 {
     struct mica_device_memory memory;
     void *sim = NULL;
@@ -89,6 +97,8 @@ static int replay(const struct capture *capture, struct mica_log *log)
     if (mica_device_memory_create(&memory))
         return 2;
     int result = chip->family->sim_create(chip, &memory, NULL, log, &sim) ? 2 : 0;
+    if (!result && read_v7)
+        viv_sim_read_v7(sim);
     if (!result)
         result = run_submits(capture, chip, sim, &memory);
     if (!result)
@@ -98,22 +108,42 @@ static int replay(const struct capture *capture, struct mica_log *log)
     return result;
 }
 
+static int replay_folder(const char *folder, bool read_v7)
+{
+    struct mica_log log = {.sink = print_message, .level = MICA_LOG_WARNING};
+    struct capture capture;
+    char error[512] = "";
+    int result = 2;
+    printf("%s\n", folder);
+    if (capture_load(folder, &capture, error, sizeof error))
+        fprintf(stderr, "%s\n", error);
+    else
+        result = replay(&capture, read_v7, &log);
+    capture_release(&capture);
+    return result;
+}
+
+static const char usage[] =
+    "usage: replay [--coefficients v7] FOLDER...\n"
+    "Executes captures on the simulator of their chip, prints what each job costs by the timing model,\n"
+    "and compares the device's output 0 with the recorded result of the CPU.\n"
+    "  --coefficients v7  reads coefficient buffers as V7 streams, whatever the chip would make of them\n"
+    "Exit code: 0 all equal or nothing to compare with, 1 differences, 2 errors.\n";
+
 int main(int argc, char **argv)
 {
-    int worst = argc < 2 ? 2 : 0;
-    if (argc < 2)
-        fprintf(stderr, "usage: replay FOLDER...\n");
-    for (int i = 1; i < argc; i++) {
-        struct mica_log log = {.sink = print_message, .level = MICA_LOG_WARNING};
-        struct capture capture;
-        char error[512] = "";
-        printf("%s\n", argv[i]);
-        int result = 2;
-        if (capture_load(argv[i], &capture, error, sizeof error))
-            fprintf(stderr, "%s\n", error);
-        else
-            result = replay(&capture, &log);
-        capture_release(&capture);
+    if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    bool read_v7 = argc > 2 && !strcmp(argv[1], "--coefficients") && !strcmp(argv[2], "v7");
+    int first = read_v7 ? 3 : 1, worst = 0;
+    if (first >= argc || argv[first][0] == '-') {
+        fputs(usage, stderr);
+        return 2;
+    }
+    for (int i = first; i < argc; i++) {
+        int result = replay_folder(argv[i], read_v7);
         worst = result > worst ? result : worst;
     }
     return worst;

@@ -2,7 +2,10 @@
 """The delegate in a real TFLite runtime.
 
 MICA_BUILD names the build directory (default: build/ of the checkout). With
-MICA_FULL=1 the grids run with every channel count and more seeds.
+MICA_FULL=1 the grids of convolutions have a third seed, and those of CONV_2D
+120 input channels with large images too.
+MICA_TEST_DEVICES names the devices to run on, with commas (default: every
+simulated one).
 """
 
 import fnmatch
@@ -18,7 +21,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LISTS = pathlib.Path(__file__).parent / "lists"
 BUILD = pathlib.Path(os.environ.get("MICA_BUILD", ROOT / "build"))
 SHARED = ROOT.parent / "shared"
+# A copy of what the collection has, so that tests with it run everywhere.
+MOBILENET_V1 = ROOT / "share" / "mica" / "mobilenet_v1_1.0_224_quant.tflite"
 FULL = os.environ.get("MICA_FULL") == "1"
+
+# Devices, and the arithmetic of cpu_run that is theirs.
+ARITHMETIC = {"sim:a311d": "vivante-v7", "sim:imx8mp": "vivante-v8", "sim:s905d3": "vivante-v7"}
+DEVICES = os.environ.get("MICA_TEST_DEVICES", ",".join(ARITHMETIC)).split(",")
+# Files about what no device changes: run on the first one.
+ONE_DEVICE = {"test_delegate", "test_label_image"}
 
 sys.path.insert(0, str(ROOT / "tests" / "pytools"))
 
@@ -56,6 +67,15 @@ def pytest_collection_modifyitems(items):
                     item.add_marker(mark(reason))
 
 
+# ---- devices ------------------------------------------------------------------
+
+
+def pytest_generate_tests(metafunc):
+    if "runner" in metafunc.fixturenames:
+        devices = DEVICES[:1] if metafunc.module.__name__ in ONE_DEVICE else DEVICES
+        metafunc.parametrize("runner", devices, indirect=True, scope="session")
+
+
 # ---- what the tests share -----------------------------------------------------
 
 
@@ -78,12 +98,12 @@ def shared():
 class Runner:
     """Runs a model on the delegate and on what it is compared with."""
 
-    def __init__(self, delegate_path, work):
+    def __init__(self, delegate_path, work, device):
         from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegate
 
         self.interpreter_class, self.resolvers, self.load = Interpreter, OpResolverType, load_delegate
-        self.path, self.work = delegate_path, work
-        self.delegate = load_delegate(delegate_path)
+        self.path, self.work, self.device = delegate_path, work, device
+        self.delegate = load_delegate(delegate_path, options={"device": device})
 
     def inputs(self, model, seed=0):
         import model_builder
@@ -124,7 +144,7 @@ class Runner:
             old.unlink()
         (self.work / "model.tflite").write_bytes(model)
         command = [BUILD / "tests" / "clients" / "cpu_run", self.work / "model.tflite",
-                   "--arithmetic", "vivante-v7", "--output-dir", self.work]
+                   "--arithmetic", ARITHMETIC[self.device], "--output-dir", self.work]
         for i, value in enumerate(inputs):
             value.tofile(self.work / f"in_{i}.bin")
             command += ["--input", self.work / f"in_{i}.bin"]
@@ -163,5 +183,5 @@ def assert_close(got, want, tolerance):
 
 
 @pytest.fixture(scope="session")
-def runner(delegate_path, tmp_path_factory):
-    return Runner(delegate_path, tmp_path_factory.mktemp("cpu_run"))
+def runner(request, delegate_path, tmp_path_factory):
+    return Runner(delegate_path, tmp_path_factory.mktemp("cpu_run"), request.param)

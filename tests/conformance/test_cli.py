@@ -163,7 +163,8 @@ def test_info_on_the_cpu_puts_nothing_on_the_npu():
 
 def test_info_as_text_ends_in_a_summary():
     info = mica_json("info", MODEL, "--device", SIM)["summary"]
-    last = mica("info", MODEL, "--device", SIM).out.splitlines()[-1]
+    last, memory = mica("info", MODEL, "--device", SIM).out.splitlines()[-2:]
+    assert memory.startswith("NPU memory: coefficients ")
     assert last.startswith(f"{info['npu_operations']} of {info['operations']} operations, ")
     assert last.endswith("% of 568.74 MMACs on the NPU")
 

@@ -56,7 +56,7 @@ def test_nothing_of_the_host_or_of_cpp_is_imported(delegate_path):
 
 
 @pytest.mark.parametrize("options,words", [
-    ({"divice": "auto"}, "the options are device, profile, log_level, threads"),
+    ({"divice": "auto"}, "the options are device, profile, log_level, threads, on_chip, optimize"),
     ({"device": "sim:toaster"}, "sim:a311d"),
     ({"profile": "yes"}, "0 or 1"),
     ({"log_level": "loud"}, "error, warning, info or debug"),

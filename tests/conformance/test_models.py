@@ -122,15 +122,19 @@ def on_picture(runner, shared, name, file, delegated):
     ("coco_ssd_mobilenet_v1_1.0_quant", "grace_hopper.bmp"),
 ])
 def test_detections_are_those_of_the_reference(runner, shared, name, file):
-    """The two best; further ones have scores so close that a unit's difference swaps them."""
+    """Each that the reference is fairly sure of, in any order: many scores are one quantization step apart."""
     want, got = (on_picture(runner, shared, name, file, delegated) for delegated in (False, True))
-    np.testing.assert_array_equal(got[1][0][:2], want[1][0][:2])
-    np.testing.assert_allclose(got[2][0][:2], want[2][0][:2], atol=0.03)
-    np.testing.assert_allclose(got[0][0][:2], want[0][0][:2], atol=0.05)
+    sure = want[2][0] >= 0.4
+    assert sure.sum() >= 4
+    for box, kind, score in zip(want[0][0][sure], want[1][0][sure], want[2][0][sure]):
+        same = (got[1][0] == kind) & (np.abs(got[0][0] - box).max(axis=1) < 0.02) & (np.abs(got[2][0] - score) < 0.02)
+        assert same.sum() == 1, (box, kind, score)
 
 
 def test_segmentation_is_that_of_the_reference(runner, shared):
     want, got = (on_picture(runner, shared, "deeplabv3_mnv2_dm05_pascal_quant", "bird_segmentation.bmp", delegated)[0]
                  for delegated in (False, True))
-    assert set(np.unique(got)) == set(np.unique(want))
+    # A patch of one pixel in eighty, which the reference takes for a dog, is a bird in one arithmetic and not in another.
+    large = [kind for kind in np.unique(want) if np.mean(want == kind) > 0.02]
+    assert len(large) == 2 and set(large) <= set(np.unique(got)) <= set(np.unique(want))
     assert np.mean(got == want) > 0.98

@@ -13,7 +13,7 @@ MAY_SEE = {
     "graph": ["mica/mica.h", "util/"],
     "frontend/tflite": ["mica/mica.h", "graph/", "util/"],
     "cpu": ["mica/mica.h", "graph/", "util/"],
-    "npu/vivante/hw": ["util/"],
+    "npu/vivante/hw": ["util/", "npu/on_chip.h"],
     "npu/vivante/sim": ["mica/mica.h", "npu/npu.h", "npu/device_memory.h", "npu/program.h", "npu/vivante/hw/", "util/"],
     "npu/vivante/compile": ["mica/mica.h", "graph/", "npu/npu.h", "npu/program.h", "npu/vivante/hw/", "util/"],
     "winsys": ["npu/npu.h", "npu/device_memory.h", "npu/program.h", "util/"],

@@ -14,7 +14,7 @@ const struct cli_command cli_commands[] = {
         "MODEL [IMAGE]",
         1,
         2,
-        "diOlnrtjvh",
+        "diOlnrzxtjvh",
         "Runs MODEL, a .tflite file or an executable saved by 'mica compile'. IMAGE is a PNG, JPEG or BMP\n"
         "picture of any size, resized to the model's input (bicubic) and its values adapted: uint8 as they\n"
         "are, int8 minus 128, float32 scaled to -1..1. Any model runs on raw tensors, given by --input.\n"
@@ -31,10 +31,10 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "djvh",
+        "dzxtjvh",
         "Lists the inputs, outputs and operations of MODEL (.tflite or saved executable): where the device\n"
         "would run each operation, and the reason when that isn't the NPU. MMACs are millions of\n"
-        "multiply-accumulates of one inference.\n"
+        "multiply-accumulates of one inference. Compiles the model for the last line, what it takes on the NPU.\n"
         "\n"
         "Example:\n"
         "  mica info mobilenet.tflite --device sim:a311d\n",
@@ -46,7 +46,7 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "doicvth",
+        "doizxcvth",
         "Compiles MODEL (.tflite or saved executable) for a device. Needs --output, --capture or both.\n"
         "\n"
         "Examples:\n"
@@ -61,7 +61,8 @@ const struct cli_command cli_commands[] = {
         0,
         0,
         "jvh",
-        "Lists every known device, and why it can't be used here when that is so; -v adds descriptions.\n"
+        "Lists every known device, and why it can't be used here when that is so; -v adds descriptions,\n"
+        "and what of each is inferred rather than verified on hardware.\n"
         "\n"
         "Example:\n"
         "  mica devices -v\n",
@@ -73,7 +74,7 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "ditjvh",
+        "dizxtjvh",
         "Runs MODEL (.tflite or saved executable) once, on the tensors of --input or else on zeros, and lists\n"
         "every device job and CPU operation: time, cycles and memory traffic. A simulator's figures are\n"
         "estimates of a timing model, marked as such; CPU times are measured on this computer.\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli.h"
 #include "clock.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,8 +19,10 @@ static int save(struct cli *cli)
     int error = mica_executable_save(cli->executable, path);
     if (error)
         return cli_fail_library(cli, error);
-    fprintf(cli->out, "saved %s: %.1f KiB (the model: %.1f KiB)\n", path, size_kib(path),
-            size_kib(cli->options.operands.items[0]));
+    fprintf(cli->out, "saved %s: %.1f KiB", path, size_kib(path));
+    if (cli->loaded) /* else the file read was an executable, which may even be the one written */
+        fprintf(cli->out, " (the model: %.1f KiB)", size_kib(cli->options.operands.items[0]));
+    fputc('\n', cli->out);
     return 0;
 }
 
@@ -52,7 +55,8 @@ int cli_compile(struct cli *cli)
             mica_device_name(cli->device), cli_clock_ms() - start, mica_executable_npu_operation_count(cli->executable),
             mica_model_operation_count(cli->model), mica_executable_partition_count(cli->executable),
             mica_executable_partition_count(cli->executable) == 1 ? "" : "s");
-    if (options->executable)
+    failed = cli_memory_print(cli);
+    if (!failed && options->executable)
         failed = save(cli);
     if (!failed && options->capture)
         failed = capture(cli);

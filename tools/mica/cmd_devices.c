@@ -3,6 +3,39 @@
 #include "json.h"
 #include "table.h"
 
+#include <string.h>
+
+/* Bytes of the first line. */
+static size_t line_length(const char *text)
+{
+    return strcspn(text, "\n");
+}
+
+static const char *next_line(const char *text)
+{
+    text += line_length(text);
+    return *text ? text + 1 : text;
+}
+
+static json_t *json_notes(struct cli_json *json, const char *notes)
+{
+    json_t *lines = cli_json_array(json);
+    for (; *notes; notes = next_line(notes))
+        cli_json_append(json, lines, json_stringn(notes, line_length(notes)));
+    return lines;
+}
+
+static void print_notes(struct cli *cli)
+{
+    struct mica_device_info info;
+    for (size_t i = 0; mica_device_list(cli->context, i, &info) == 0; i++) {
+        if (*info.notes)
+            fprintf(cli->out, "\n%s, inferred rather than verified on hardware:\n", info.name);
+        for (const char *notes = info.notes; *notes; notes = next_line(notes))
+            fprintf(cli->out, "- %.*s\n", (int)line_length(notes), notes);
+    }
+}
+
 static int print_json(struct cli *cli)
 {
     struct cli_json json = {0};
@@ -14,6 +47,7 @@ static int print_json(struct cli *cli)
         cli_json_set_text(&json, row, "description", info.description);
         cli_json_set(&json, row, "available", json_boolean(info.available));
         cli_json_set_text(&json, row, "reason", info.reason);
+        cli_json_set(&json, row, "notes", json_notes(&json, info.notes));
         cli_json_append(&json, rows, row);
     }
     cli_json_set(&json, root, "devices", rows);
@@ -37,6 +71,8 @@ static int print_table(struct cli *cli)
     }
     bool printed = cli_table_print(&table, cli->out);
     cli_table_finish(&table);
+    if (printed && verbose)
+        print_notes(cli);
     return printed ? 0 : cli_fail_nomem(cli);
 }
 

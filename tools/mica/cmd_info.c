@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli.h"
 #include "json.h"
+#include "memory.h"
 #include "table.h"
 #include "tensor.h"
 
@@ -88,6 +89,14 @@ static json_t *json_summary(struct cli_json *json, const struct summary *summary
     return object;
 }
 
+/* For what it takes on the device. A model that can't be compiled is no failure of this command. */
+static bool try_to_compile(struct cli *cli)
+{
+    if (!cli->executable && mica_executable_compile(cli->loaded, cli->device, &cli->executable))
+        cli_note(cli, "the model can't be compiled: %s", mica_last_error(cli->context));
+    return cli->executable != NULL;
+}
+
 static int print_json(struct cli *cli)
 {
     struct cli_json json = {0};
@@ -101,6 +110,8 @@ static int print_json(struct cli *cli)
                  json_tensors(cli, &json, mica_model_output, mica_model_output_count(cli->model)));
     cli_json_set(&json, root, "operations", rows);
     cli_json_set(&json, root, "summary", json_summary(&json, &summary));
+    if (try_to_compile(cli))
+        cli_memory_json(cli, &json, root);
     if (!failed)
         return cli_json_print(cli, &json, root);
     json_decref(root);
@@ -183,7 +194,7 @@ static int print_tables(struct cli *cli)
         fprintf(cli->out, ", %.1f %% of %.2f MMACs", 100.0 * (double)summary.npu_macs / (double)summary.macs,
                 (double)summary.macs / 1e6);
     fputs(" on the NPU\n", cli->out);
-    return 0;
+    return try_to_compile(cli) ? cli_memory_print(cli) : 0;
 }
 
 int cli_info(struct cli *cli)

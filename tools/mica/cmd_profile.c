@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli.h"
 #include "json.h"
+#include "memory.h"
 #include "table.h"
 
 #include <inttypes.h>
@@ -43,6 +44,7 @@ static int print_json(struct cli *cli)
     }
     json_figures(&json, total, &sum);
     cli_json_set_text(&json, root, "device", mica_device_name(cli->device));
+    cli_on_chip_json(cli, &json, root);
     cli_json_set(&json, root, "jobs", jobs);
     cli_json_set(&json, root, "total", total);
     return cli_json_print(cli, &json, root);
@@ -93,6 +95,7 @@ static int print_table(struct cli *cli)
         fputs("The figures of NPU jobs are estimates of a timing model, not measurements; those of CPU operations\n"
               "are measured on this computer.\n",
               cli->out);
+    cli_on_chip_print(cli);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "clock.h"
 #include "image.h"
+#include "memory.h"
 #include "outputs.h"
 
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static void print_timing(struct cli *cli, const struct timing *timing)
     fprintf(cli->out, "%s\n", timing->simulated ? " for the simulation on this computer" : "");
     if (timing->simulated)
         fprintf(cli->out, "the chip's NPU: about %.2f ms, an estimate of the timing model\n", timing->estimate);
+    cli_on_chip_print(cli);
 }
 
 static int print_json(struct cli *cli, const struct cli_outputs *outputs, const struct timing *timing)
@@ -134,6 +136,7 @@ static int print_json(struct cli *cli, const struct cli_outputs *outputs, const 
     cli_json_set_text(&json, root, "device", mica_device_name(cli->device));
     cli_json_set_integer(&json, root, "runs", cli->options.repeat);
     cli_json_set(&json, root, "ms", ms);
+    cli_on_chip_json(cli, &json, root);
     cli_json_set(&json, root, "outputs", array);
     if (!failed)
         return cli_json_print(cli, &json, root);

@@ -41,6 +41,10 @@ int cli_open_device(struct cli *cli)
     if (!name)
         name = getenv("MICA_DEVICE");
     int error = mica_device_open(cli->context, name, &cli->device);
+    if (!error && cli->options.on_chip)
+        error = mica_device_configure(cli->device, "on-chip", "1");
+    if (!error && cli->options.optimize)
+        error = mica_device_configure(cli->device, "optimize", cli->options.optimize);
     return error ? cli_fail_library(cli, error) : 0;
 }
 
@@ -50,6 +54,8 @@ static int load_executable(struct cli *cli, const char *path)
     if (error)
         return cli_fail_library(cli, error);
     cli->model = mica_executable_model(cli->executable);
+    if (cli->options.on_chip || cli->options.optimize)
+        cli_note(cli, "--on-chip and --optimize change nothing: %s is compiled already", path);
     return 0;
 }
 

@@ -25,6 +25,8 @@ static const struct option_row option_rows[] = {
     {"labels", 'l', 0, "FILE", "class names, one a line (default: NAME.labels.txt or labels.txt beside MODEL)"},
     {"top", 'n', 0, "N", "how many classes to print (default: 5)"},
     {"repeat", 'r', 0, "N", "run N times; reports the minimum and the median time"},
+    {"optimize", 'z', 0, "FOR", "speed (default) or size: search longer for smaller coefficients"},
+    {"on-chip", 'x', 0, NULL, "keep tensors in on-chip memory; unverified on hardware"},
     {"threads", 't', 0, "N", "worker threads (default: one per processor)"},
     {"json", 'j', 0, NULL, "print JSON, and nothing else, on standard output"},
     {"verbose", 'v', 'v', NULL, "print the library's messages; twice: all of them"},
@@ -78,6 +80,11 @@ static int set_option(struct cli *cli, int code, const char *text)
         return set_text(cli, "output", text, &options->executable);
     case 'c':
         return set_text(cli, "capture", text, &options->capture);
+    case 'z':
+        return set_text(cli, "optimize", text, &options->optimize);
+    case 'x':
+        options->on_chip = true;
+        return 0;
     case 'i':
         return append(cli, &options->inputs, text);
     case 'O':

@@ -16,10 +16,10 @@ struct cli_list {
 };
 
 struct cli_options {
-    const char *device, *labels, *executable, *capture; /* NULL when not given */
+    const char *device, *labels, *executable, *capture, *optimize; /* NULL when not given */
     struct cli_list inputs, outputs, operands;
     unsigned top, repeat, threads, verbose;
-    bool json, help;
+    bool on_chip, json, help;
 };
 
 struct cli_command {

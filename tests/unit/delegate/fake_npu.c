@@ -85,8 +85,9 @@ static bool allocate(const struct mica_partition *partition, struct mica_program
     return true;
 }
 
-static int compile(const struct mica_chip *chip, const struct mica_partition *partition, struct mica_threads *threads,
-                   struct mica_log *log, struct mica_program **result)
+static int compile(const struct mica_chip *chip, const struct mica_partition *partition,
+                   const struct mica_compile_options *options, struct mica_threads *threads, struct mica_log *log,
+                   struct mica_program **result)
 {
     if (fake_npu.compile_error)
         return mica_fail(log, fake_npu.compile_error, "the test lets compilation fail");
@@ -185,8 +186,17 @@ static void destroy(struct mica_winsys *winsys)
 int mica_open_device(const char *name, struct mica_threads *threads, struct mica_log *log,
                      struct mica_opened_device *device)
 {
-    static struct mica_winsys winsys = {&chip,        true,       destroy, bo_create, bo_destroy,
-                                        bo_begin_cpu, bo_end_cpu, run,     wait_fence};
+    static struct mica_winsys winsys = {
+        .chip = &chip,
+        .simulated = true,
+        .destroy = destroy,
+        .bo_create = bo_create,
+        .bo_destroy = bo_destroy,
+        .bo_begin_cpu = bo_begin_cpu,
+        .bo_end_cpu = bo_end_cpu,
+        .submit = run,
+        .wait = wait_fence,
+    };
     *device = (struct mica_opened_device){0};
     snprintf(fake_npu.device, sizeof fake_npu.device, "%s", name);
     if (fake_npu.open_error)

@@ -21,6 +21,8 @@ static int clear_environment(void **state)
     unsetenv("MICA_PROFILE");
     unsetenv("MICA_LOG_LEVEL");
     unsetenv("MICA_THREADS");
+    unsetenv("MICA_ON_CHIP");
+    unsetenv("MICA_OPTIMIZE");
     return 0;
 }
 
@@ -41,13 +43,15 @@ static void defaults_hold_without_options(void **state)
     assert_false(options.profile);
     assert_int_equal(options.log_level, MICA_LOG_WARNING);
     assert_int_equal(options.threads, 0);
+    assert_false(options.compile.on_chip || options.compile.optimize_size);
 }
 
 static void every_option_is_taken(void **state)
 {
-    const char *keys[] = {"device", "profile", "log_level", "threads"};
-    const char *values[] = {"sim:a311d", "1", "debug", "3"};
-    assert_int_equal(mica_delegate_options_parse(keys, values, 4, &messages, &options), 0);
+    const char *keys[] = {"device", "profile", "log_level", "threads", "on_chip", "optimize"};
+    const char *values[] = {"sim:a311d", "1", "debug", "3", "1", "size"};
+    assert_int_equal(mica_delegate_options_parse(keys, values, 6, &messages, &options), 0);
+    assert_true(options.compile.on_chip && options.compile.optimize_size);
     assert_string_equal(options.device, "sim:a311d");
     assert_true(options.profile);
     assert_int_equal(options.log_level, MICA_LOG_DEBUG);
@@ -60,11 +64,14 @@ static void the_environment_counts_where_no_option_is_given(void **state)
     setenv("MICA_PROFILE", "1", 1);
     setenv("MICA_LOG_LEVEL", "info", 1);
     setenv("MICA_THREADS", "2", 1);
+    setenv("MICA_ON_CHIP", "1", 1);
+    setenv("MICA_OPTIMIZE", "size", 1);
     assert_int_equal(parse("device", "sim:a311d"), 0);
     assert_string_equal(options.device, "sim:a311d");
     assert_true(options.profile);
     assert_int_equal(options.log_level, MICA_LOG_INFO);
     assert_int_equal(options.threads, 2);
+    assert_true(options.compile.on_chip && options.compile.optimize_size);
 }
 
 static void an_empty_variable_is_unset_and_an_overridden_one_is_ignored(void **state)
@@ -87,7 +94,8 @@ static void an_unknown_option_names_the_known_ones(void **state)
 {
     assert_int_equal(parse("Device", "auto"), -EINVAL);
     assert_string_equal(messages.last_error,
-                        "unknown option \"Device\"; the options are device, profile, log_level, threads");
+                        "unknown option \"Device\"; the options are device, profile, log_level, threads, "
+                        "on_chip, optimize");
     assert_int_equal(parse(NULL, "auto"), -EINVAL);
     assert_int_equal(parse("", ""), -EINVAL);
 }

@@ -9,6 +9,7 @@
  * Skipped (77) without the models.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
 #include <malloc.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,18 +108,22 @@ void free(void *pointer)
 struct sweep {
     const char *device, *model;
     bool capture;
+    bool on_chip;
+    bool bind; /* the tensors to a memfd; for small ones */
 };
 
 static const struct sweep sweeps[] = {
-    {"sim:a311d", MICA_SHARED_DIR "/models/mobilenet_v1_1.0_224_quant.tflite", false},
-    {"cpu", MICA_SHARED_DIR "/models/tiny_kws_dscnn_int8.tflite", false},
-    {"sim:a311d", MICA_SHARED_DIR "/captures/conv_u8_i8_k3_ic3_oc16_s1_p1/model.tflite", true},
+    {"sim:a311d", MICA_SHARED_DIR "/models/mobilenet_v1_1.0_224_quant.tflite", false, false, false},
+    {"cpu", MICA_SHARED_DIR "/models/tiny_kws_dscnn_int8.tflite", false, false, false},
+    {"sim:a311d", MICA_SHARED_DIR "/captures/conv_u8_i8_k3_ic3_oc16_s1_p1/model.tflite", true, false, true},
+    {"sim:s905d3", MICA_SHARED_DIR "/captures/conv_u8_i8_k5_ic32_oc32_s1_p1/model.tflite", false, false, true},
+    {"sim:imx8mp", MICA_SHARED_DIR "/models/mobilenet_v1_0.25_128_quant.tflite", false, true, false},
 };
 
 /* How far a run came. */
-enum stage { CONTEXT, DEVICE, LOAD, COMPILE, SAVE, RELOAD, SESSION, INVOKE, CAPTURE, DONE };
-static const char *const stage_names[] = {"context", "device",  "load",   "compile", "save",
-                                          "reload",  "session", "invoke", "capture", "done"};
+enum stage { CONTEXT, DEVICE, LOAD, COMPILE, SAVE, RELOAD, SESSION, BIND, INVOKE, CAPTURE, DONE };
+static const char *const stage_names[] = {"context", "device", "load",   "compile", "save", "reload",
+                                          "session", "bind",   "invoke", "capture", "done"};
 
 static char directory[64], file[64]; /* for the capture and the executable */
 static uint8_t output[4096];
@@ -139,6 +145,8 @@ static int prepare(const struct sweep *sweep, struct objects *o, enum stage *sta
         error = mica_context_set_threads(o->context, 1);
     if (!error && (*stage = DEVICE))
         error = mica_device_open(o->context, sweep->device, &o->device);
+    if (!error && sweep->on_chip)
+        error = mica_device_configure(o->device, "on-chip", "1");
     if (!error && (*stage = LOAD))
         error = mica_model_load(o->context, sweep->model, &o->model);
     if (!error && (*stage = COMPILE))
@@ -150,11 +158,32 @@ static int prepare(const struct sweep *sweep, struct objects *o, enum stage *sta
     return error;
 }
 
+/* Both ends in one memfd of 4 pages; small tensors only. */
+static int bind_tensors(mica_session *session)
+{
+    int fd = memfd_create("tensors", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, 4 * 4096) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK)) {
+        if (fd >= 0)
+            close(fd);
+        return -errno;
+    }
+    void *map;
+    int error = mica_session_bind_input_dmabuf(session, 0, fd, 0);
+    if (!error)
+        error = mica_session_bind_output_dmabuf(session, 0, fd, 2 * 4096);
+    if (!error)
+        error = mica_session_map_input(session, 0, &map);
+    close(fd);
+    return error;
+}
+
 static int run_session(const struct sweep *sweep, struct objects *o, enum stage *stage)
 {
     struct mica_tensor_info info;
     *stage = SESSION;
     int error = mica_session_create(o->reloaded, &o->session);
+    if (!error && sweep->bind && (*stage = BIND))
+        error = bind_tensors(o->session);
     if (!error && (*stage = INVOKE))
         error = mica_session_invoke(o->session);
     if (!error && sweep->capture && (*stage = CAPTURE))

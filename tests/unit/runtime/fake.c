@@ -38,6 +38,7 @@ static bool fill_op(const struct mica_graph *graph, uint32_t index, uint32_t k, 
     if (!stream)
         return false;
     stream[2] = (uint32_t)graph->tensors[to].bytes;
+    program->buffers[to].access |= MICA_ACCESS_WRITE;
     program->submits[k] = (struct mica_program_submit){stream, 3, k, 1};
     program->jobs[k] = (struct mica_program_job){"NN", index, 7};
     program->relocs[2 * k] = (struct mica_program_reloc){true, k, 0, from, 0, 0};
@@ -45,8 +46,9 @@ static bool fill_op(const struct mica_graph *graph, uint32_t index, uint32_t k, 
     return true;
 }
 
-static int compile(const struct mica_chip *chip, const struct mica_partition *partition, struct mica_threads *threads,
-                   struct mica_log *log, struct mica_program **result)
+static int compile(const struct mica_chip *chip, const struct mica_partition *partition,
+                   const struct mica_compile_options *options, struct mica_threads *threads, struct mica_log *log,
+                   struct mica_program **result)
 {
     const struct mica_graph *graph = partition->graph;
     struct mica_program *program = calloc(1, sizeof *program);
@@ -63,8 +65,8 @@ static int compile(const struct mica_chip *chip, const struct mica_partition *pa
     if (ok) {
         program->buffer_count = graph->tensor_count;
         for (uint32_t i = 0; i < graph->tensor_count; i++)
-            program->buffers[i] = (struct mica_program_buffer){graph->tensors[i].bytes + 1, NULL, 0,
-                                                               MICA_ACCESS_READ | MICA_ACCESS_WRITE};
+            program->buffers[i] =
+                (struct mica_program_buffer){graph->tensors[i].bytes + 1, NULL, 0, MICA_ACCESS_READ, 0};
         program->input_count = partition->input_count;
         program->output_count = partition->output_count;
         fill_io(graph, partition->inputs, partition->input_count, program->inputs);
@@ -201,8 +203,17 @@ struct mica_winsys *fake_winsys_create(void)
     struct fake_winsys *fake = calloc(1, sizeof *fake);
     if (!fake)
         abort();
-    fake->winsys = (struct mica_winsys){&fake_chip,   true,       destroy,    bo_create, bo_destroy,
-                                        bo_begin_cpu, bo_end_cpu, run_submit, wait_fence};
+    fake->winsys = (struct mica_winsys){
+        .chip = &fake_chip,
+        .simulated = true,
+        .destroy = destroy,
+        .bo_create = bo_create,
+        .bo_destroy = bo_destroy,
+        .bo_begin_cpu = bo_begin_cpu,
+        .bo_end_cpu = bo_end_cpu,
+        .submit = run_submit,
+        .wait = wait_fence,
+    };
     fake->next_address = 0x10000;
     pthread_mutex_init(&fake->gate, NULL);
     return &fake->winsys;

@@ -34,6 +34,8 @@ static void null_is_an_argument_error_and_not_a_crash(void **state)
     struct mica_tensor_info tensor;
     struct mica_operation_info operation;
     struct mica_job_info job;
+    struct mica_memory_info memory;
+    void *data;
     char text[8];
     assert_int_equal(mica_context_create(&context), 0);
     mica_context_set_log(NULL, MICA_LEVEL_DEBUG, NULL, NULL);
@@ -68,6 +70,12 @@ static void null_is_an_argument_error_and_not_a_crash(void **state)
         mica_session_get_output(NULL, 0, text, 1),
         mica_session_job(NULL, 0, &job),
         mica_session_capture(NULL, "x"),
+        mica_device_configure(NULL, "on-chip", "1"),
+        mica_executable_memory(NULL, &memory),
+        mica_session_map_input(NULL, 0, &data),
+        mica_session_map_output(NULL, 0, &data),
+        mica_session_bind_input_dmabuf(NULL, 0, -1, 0),
+        mica_session_bind_output_dmabuf(NULL, 0, -1, 0),
     };
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++)
         assert_int_equal(results[i], -EINVAL);
@@ -172,6 +180,32 @@ static void threads_are_set_before_devices(void **state)
     mica_context_destroy(context);
 }
 
+static void device_options_are_checked_by_name_and_value(void **state)
+{
+    mica_context *context;
+    mica_device *device;
+    assert_int_equal(mica_context_create(&context), 0);
+    assert_int_equal(mica_device_open(context, "cpu", &device), 0);
+    assert_int_equal(mica_device_configure(device, "on-chip", "1"), 0);
+    assert_int_equal(mica_device_configure(device, "optimize", "size"), 0);
+    assert_true(device->options.on_chip && device->options.optimize_size);
+    assert_int_equal(mica_device_configure(device, "on-chip", "2"), -EINVAL);
+    assert_string_equal(mica_last_error(context), "device option on-chip must be 0 or 1, not \"2\"");
+    assert_int_equal(mica_device_configure(device, "optimize", ""), -EINVAL);
+    assert_string_equal(mica_last_error(context), "device option optimize must be speed or size, not \"\"");
+    assert_int_equal(mica_device_configure(device, "on_chip", "1"), -EINVAL);
+    assert_string_equal(mica_last_error(context),
+                        "there is no device option \"on_chip\"; the options are on-chip, optimize");
+    assert_int_equal(mica_device_configure(device, NULL, "1"), -EINVAL);
+    assert_int_equal(mica_device_configure(device, "on-chip", NULL), -EINVAL);
+    assert_true(device->options.on_chip && device->options.optimize_size);
+    assert_int_equal(mica_device_configure(device, "on-chip", "0"), 0);
+    assert_int_equal(mica_device_configure(device, "optimize", "speed"), 0);
+    assert_false(device->options.on_chip || device->options.optimize_size);
+    mica_device_close(device);
+    mica_context_destroy(context);
+}
+
 static void files_that_are_no_models_are_refused(void **state)
 {
     mica_context *context;
@@ -211,6 +245,7 @@ int main(void)
         cmocka_unit_test(auto_says_what_it_chose),
         cmocka_unit_test(the_sink_gets_what_the_level_lets_through),
         cmocka_unit_test(threads_are_set_before_devices),
+        cmocka_unit_test(device_options_are_checked_by_name_and_value),
         cmocka_unit_test(files_that_are_no_models_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

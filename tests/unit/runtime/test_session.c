@@ -275,6 +275,45 @@ static void tensors_without_an_end_are_refused(void **state)
         f->model.graph->tensors[i].bytes = bytes;
 }
 
+/* Of the fixture's graph: a is the NPU's alone, c the CPU's too, e is written on the NPU and read by nobody. */
+static void tensors_of_the_npu_alone_are_in_place(void **state)
+{
+    struct fixture *f = *state;
+    void *a, *c, *e;
+    uint8_t copied[8];
+    assert_int_equal(mica_session_map_input(f->session, 0, &a), 0);
+    assert_int_equal(mica_session_map_output(f->session, 0, &c), 0);
+    assert_int_equal(mica_session_map_output(f->session, 1, &e), 0);
+    assert_ptr_equal(a, mica_instance_map(f->session->run.steps[0].instance, false, 0));
+    assert_ptr_equal(e, mica_instance_map(f->session->run.steps[2].instance, true, 0));
+    assert_ptr_not_equal(c, mica_instance_map(f->session->run.steps[2].instance, false, 0));
+    memset(a, 5, 8);
+    assert_int_equal(mica_session_invoke(f->session), 0);
+    assert_outputs(f->session);
+    assert_memory_equal(c, e, 8);
+    assert_int_equal(mica_session_get_output(f->session, 1, copied, 8), 0);
+    assert_memory_equal(copied, e, 8);
+    assert_int_equal(mica_session_bind_input_dmabuf(f->session, 0, 0, 0), -ENOTSUP); /* the fake can't import */
+    assert_int_equal(mica_session_bind_output_dmabuf(f->session, 0, 0, 0), -ENOTSUP);
+    assert_non_null(strstr(mica_last_error(f->context), "on the CPU"));
+}
+
+static void memory_changes_hands_between_runs_only(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_winsys *fake = fake_winsys_of(f->device);
+    void *data;
+    pthread_mutex_lock(&fake->gate);
+    assert_int_equal(mica_session_invoke_async(f->session), 0);
+    assert_int_equal(mica_session_map_input(f->session, 0, &data), -EBUSY);
+    assert_int_equal(mica_session_map_output(f->session, 0, &data), -EBUSY);
+    assert_int_equal(mica_session_bind_input_dmabuf(f->session, 0, -1, 0), -EBUSY);
+    assert_int_equal(mica_session_bind_output_dmabuf(f->session, 1, -1, 0), -EBUSY);
+    pthread_mutex_unlock(&fake->gate);
+    assert_int_equal(mica_session_wait(f->session, -1), 0);
+    assert_int_equal(mica_session_bind_input_dmabuf(f->session, 0, -1, 0), 0);
+}
+
 static void wrong_sizes_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -302,6 +341,8 @@ int main(void)
         TEST(sessions_of_one_executable_are_independent),
         TEST(executables_that_nothing_can_run_are_refused),
         TEST(tensors_without_an_end_are_refused),
+        TEST(tensors_of_the_npu_alone_are_in_place),
+        TEST(memory_changes_hands_between_runs_only),
         TEST(wrong_sizes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

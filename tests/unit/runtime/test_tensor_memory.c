@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -16,7 +17,7 @@ static void assert_holds(const struct mica_graph *graph, const struct mica_tenso
     const uint8_t *data = memory->data[tensor];
     assert_non_null(data);
     for (size_t i = 0; i < graph->tensors[tensor].bytes; i++)
-        assert_int_equal(data[i], graph->tensors[tensor].data ? 0 : tensor + 1);
+        assert_int_equal(data[i], graph->tensors[tensor].data ? 0 : (uint8_t)(tensor + 1));
 }
 
 static void fill(const struct mica_graph *graph, const struct mica_tensor_memory *memory, int32_t tensor)
@@ -101,11 +102,86 @@ static void a_chain_needs_two_buffers_only(void **state)
     fake_graph_destroy(graph);
 }
 
+static void add_tensor(struct mica_graph *graph, int32_t size)
+{
+    const struct mica_tensor tensor = {.name = "", .type = MICA_TYPE_UINT8, .rank = 1, .dims = {size}};
+    assert_int_equal(mica_graph_add_tensor(graph, &tensor, NULL), 0);
+}
+
+/* Reads `inputs`, writes the next tensor; only its lists matter here. */
+static void add_op(struct mica_graph *graph, const int32_t *inputs, uint32_t count, int32_t output)
+{
+    const struct mica_op op = {.kind = MICA_OP_CONCATENATION,
+                               .type = "CONCATENATION",
+                               .input_count = count,
+                               .output_count = 1,
+                               .inputs = inputs,
+                               .outputs = &output};
+    assert_int_equal(mica_graph_add_op(graph, &op, NULL), 0);
+}
+
+/* `count` tensors made of the input, each read by an operation of its own in random order or by one, at the end. */
+static struct mica_graph *wide_graph(int32_t count, bool at_once)
+{
+    struct mica_graph *graph;
+    int32_t input = 0, made = 1, last, *all = malloc((size_t)count * sizeof *all);
+    assert_non_null(all);
+    assert_int_equal(mica_graph_create(NULL, &graph), 0);
+    add_tensor(graph, 1);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t from = i && !at_once ? 1 + rand() % i : 0;
+        all[i] = made;
+        add_tensor(graph, 1 + (at_once ? 0 : rand() % 300));
+        add_op(graph, &from, 1, made++);
+    }
+    add_tensor(graph, count);
+    add_op(graph, all, at_once ? (uint32_t)count : 1, last = made);
+    assert_int_equal(mica_graph_set_io(graph, &input, 1, &last, 1, NULL), 0);
+    free(all);
+    return graph;
+}
+
+static void too_many_to_tell_apart_still_keep_their_values(void **state)
+{
+    struct mica_graph *graph = wide_graph(5000, false);
+    struct mica_plan plan;
+    struct mica_tensor_memory memory;
+    size_t sum = 0;
+    assert_int_equal(mica_plan_create(graph, NULL, NULL, &plan), 0);
+    assert_int_equal(mica_tensor_memory_create(graph, &plan, NULL, &memory), 0);
+    fill(graph, &memory, graph->inputs[0]);
+    for (uint32_t i = 0; i < plan.step_count; i++)
+        run_step(graph, &plan.steps[i], &memory);
+    for (uint32_t i = 0; i < graph->tensor_count; i++)
+        sum += (graph->tensors[i].bytes + 63) / 64 * 64;
+    assert_true(memory.size < sum * 2 / 3); /* and share memory */
+    mica_tensor_memory_finish(&memory);
+    mica_plan_finish(&plan);
+    mica_graph_destroy(graph);
+}
+
+/* Looking at all of them for each would take minutes. */
+static void planning_hundreds_of_thousands_is_quick(void **state)
+{
+    struct mica_graph *graph = wide_graph(400000, true);
+    struct mica_plan plan;
+    struct mica_tensor_memory memory;
+    assert_int_equal(mica_plan_create(graph, NULL, NULL, &plan), 0);
+    clock_t begin = clock();
+    assert_int_equal(mica_tensor_memory_create(graph, &plan, NULL, &memory), 0);
+    assert_true(clock() - begin < 10 * CLOCKS_PER_SEC);
+    mica_tensor_memory_finish(&memory);
+    mica_plan_finish(&plan);
+    mica_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_live_until_their_last_reader),
         cmocka_unit_test(a_chain_needs_two_buffers_only),
+        cmocka_unit_test(too_many_to_tell_apart_still_keep_their_values),
+        cmocka_unit_test(planning_hundreds_of_thousands_is_quick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

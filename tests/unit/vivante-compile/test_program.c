@@ -9,7 +9,22 @@
 #include "npu/vivante/compile/compile.h"
 #include "npu/vivante/hw/chips.h"
 
-static const struct mica_chip chip = {.name = "a311d", .clock_mhz = 800, .parameters = &viv_a311d};
+static const struct mica_chip chips[] = {
+    {.name = "a311d", .clock_mhz = 800, .parameters = &viv_a311d},
+    {.name = "s905d3", .clock_mhz = 800, .parameters = &viv_s905d3},
+    {.name = "imx8mp", .clock_mhz = 1000, .parameters = &viv_imx8mp},
+};
+static const struct mica_chip *chip = &chips[0];
+
+/* A test for each chip in turn. */
+static void on_every_chip(void (*test)(void))
+{
+    for (size_t i = 0; i < sizeof(chips) / sizeof(chips[0]); i++) {
+        chip = &chips[i];
+        test();
+    }
+    chip = &chips[0];
+}
 
 /* ---- allocations that fail on demand (linked with --wrap) ------------------- */
 
@@ -102,7 +117,7 @@ static void build(struct subject *subject)
     net_op(net, (struct mica_op){.kind = MICA_OP_FULLY_CONNECTED}, "FULLY_CONNECTED", full, 2, out);
     char reason[256];
     for (uint32_t i = 0; i < net->graph->op_count; i++)
-        if (viv_supports(&chip, net->graph, i, reason, sizeof(reason)))
+        if (viv_supports(chip, net->graph, i, reason, sizeof(reason)))
             fail_msg("operation %u: %s", i, reason);
     const int32_t outputs[] = {out, sum};
     partition_init(&subject->partition, net, &in, 1, outputs, 2);
@@ -114,24 +129,23 @@ static void drop(struct subject *subject)
     net_close(&subject->net);
 }
 
-static struct mica_program *compile(struct subject *subject)
+static struct mica_program *compile(struct subject *subject, struct mica_threads *threads)
 {
     struct mica_program *program = NULL;
-    if (viv_compile(&chip, &subject->partition, NULL, &subject->net.log, &program))
+    if (viv_compile(chip, &subject->partition, NULL, threads, &subject->net.log, &program))
         fail_msg("%s", subject->net.log.last_error);
     return program;
 }
 
-static void running_out_of_memory_is_an_error_and_nothing_else(void **state)
+static void run_out_of_memory(const struct mica_compile_options *options)
 {
-    (void)state;
     struct subject subject;
     build(&subject);
     long allowance = 0;
     for (int result = -1; result; allowance++) {
         struct mica_program *program = NULL;
         allocations_left = allowance;
-        result = viv_compile(&chip, &subject.partition, NULL, &subject.net.log, &program);
+        result = viv_compile(chip, &subject.partition, options, NULL, &subject.net.log, &program);
         allocations_left = -1;
         if (result)
             assert_int_equal(result, -ENOMEM);
@@ -142,13 +156,26 @@ static void running_out_of_memory_is_an_error_and_nothing_else(void **state)
     drop(&subject);
 }
 
-/* The same input makes the same program, and every byte of memory that the device may reach is accounted for. */
-static void compiling_twice_gives_the_same(void **state)
+static void run_out_of_memory_twice(void)
+{
+    const struct mica_compile_options size = {.optimize_size = true};
+    run_out_of_memory(NULL);
+    run_out_of_memory(&size);
+}
+
+static void running_out_of_memory_is_an_error_and_nothing_else(void **state)
 {
     (void)state;
+    on_every_chip(run_out_of_memory_twice);
+}
+
+/* Alone and on three threads. */
+static void compile_twice(void)
+{
     struct subject subject;
     build(&subject);
-    struct mica_program *a = compile(&subject), *b = compile(&subject);
+    struct mica_threads *threads = mica_threads_create(3);
+    struct mica_program *a = compile(&subject, NULL), *b = compile(&subject, threads);
     assert_int_equal(a->buffer_count, b->buffer_count);
     for (uint32_t i = 0; i < a->buffer_count; i++) {
         assert_int_equal(a->buffers[i].size, b->buffers[i].size);
@@ -160,7 +187,14 @@ static void compiling_twice_gives_the_same(void **state)
     assert_memory_equal(a->submits[1].stream, b->submits[1].stream, a->submits[1].words * 4);
     mica_program_destroy(a);
     mica_program_destroy(b);
+    mica_threads_destroy(threads);
     drop(&subject);
+}
+
+static void compiling_twice_gives_the_same(void **state)
+{
+    (void)state;
+    on_every_chip(compile_twice);
 }
 
 #define EXPECT_INVALID(place, value)               \
@@ -172,12 +206,56 @@ static void compiling_twice_gives_the_same(void **state)
         (place) = saved;                           \
     } while (0)
 
+static uint64_t coefficient_bytes(const struct subject *subject, bool size)
+{
+    const struct mica_compile_options options = {.optimize_size = size};
+    struct mica_log log = {0};
+    struct mica_program *program = NULL;
+    assert_int_equal(viv_compile(chip, &subject->partition, &options, NULL, &log, &program), 0);
+    uint64_t bytes = program->buffers[0].data_size;
+    mica_program_destroy(program);
+    return bytes;
+}
+
+/* A depthwise layer with room for different groups, where the chip needs any. */
+static void compile_for_size(void)
+{
+    struct subject subject;
+    struct spec image = {MICA_TYPE_UINT8, 0.02f, 10, 4, {1, 7, 7, 128}};
+    net_open(&subject.net);
+    int32_t in = net_tensor(&subject.net, &image, NULL), out = conv(&subject.net, in, &image, true, 1);
+    partition_init(&subject.partition, &subject.net, &in, 1, &out, 1);
+    uint64_t small = coefficient_bytes(&subject, true), fast = coefficient_bytes(&subject, false);
+    assert_true(small <= fast);
+    if (chip->parameters == &viv_a311d) /* on most cores two channels fit into a block of 64 bytes */
+        assert_true(small < fast && small <= 128 * 45);
+    drop(&subject);
+}
+
+static void optimizing_for_size_makes_coefficients_smaller(void **state)
+{
+    (void)state;
+    on_every_chip(compile_for_size);
+}
+
+static void what_is_not_supported_is_not_compiled(void **state)
+{
+    (void)state;
+    struct subject subject;
+    build(&subject);
+    struct mica_program *program;
+    subject.net.graph->ops[1].window.stride_x = 3;
+    assert_int_equal(viv_compile(chip, &subject.partition, NULL, NULL, &subject.net.log, &program), -ENOTSUP);
+    assert_non_null(strstr(subject.net.log.last_error, "stride 3x1"));
+    drop(&subject);
+}
+
 static void a_damaged_program_is_not_valid(void **state)
 {
     (void)state;
     struct subject subject;
     build(&subject);
-    struct mica_program *program = compile(&subject);
+    struct mica_program *program = compile(&subject, NULL);
     EXPECT_INVALID(program->buffers[0].size, 0);
     EXPECT_INVALID(program->buffers[0].data_size, program->buffers[0].size + 1);
     EXPECT_INVALID(program->buffers[2].data_size, 1); /* has no data */
@@ -212,6 +290,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(running_out_of_memory_is_an_error_and_nothing_else),
         cmocka_unit_test(compiling_twice_gives_the_same),
+        cmocka_unit_test(optimizing_for_size_makes_coefficients_smaller),
+        cmocka_unit_test(what_is_not_supported_is_not_compiled),
         cmocka_unit_test(a_damaged_program_is_not_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,12 +128,15 @@ static void taps_go_by_row_pairs_and_three_columns(void **state)
                                     15, 16, 17, 13, 14, 18, 19, 20, 21, 22, 23, 24};
     static const uint16_t seven_wide_two_high[] = {0, 1, 2, 7, 8, 9, 3, 4, 5, 10, 11, 12, 6, 13};
     uint16_t order[VIV_MAX_TAPS];
-    viv_tap_order(5, 5, order);
+    viv_tap_order(&viv_a311d, 5, 5, order);
     assert_memory_equal(order, five, sizeof(five));
-    viv_tap_order(7, 2, order);
+    viv_tap_order(&viv_a311d, 7, 2, order);
     assert_memory_equal(order, seven_wide_two_high, sizeof(seven_wide_two_high));
-    viv_tap_order(3, 3, order);
+    viv_tap_order(&viv_a311d, 3, 3, order);
     for (uint16_t i = 0; i < 9; i++)
+        assert_int_equal(order[i], i);
+    viv_tap_order(&viv_imx8mp, 7, 2, order); /* in blocks of nine, whatever the shape */
+    for (uint16_t i = 0; i < 14; i++)
         assert_int_equal(order[i], i);
 }
 

@@ -9,7 +9,9 @@
 #include "npu/vivante/compile/compile.h"
 #include "npu/vivante/hw/chips.h"
 
-static const struct mica_chip chip = {.name = "a311d", .clock_mhz = 800, .parameters = &viv_a311d};
+static const struct mica_chip a311d = {.name = "a311d", .clock_mhz = 800, .parameters = &viv_a311d};
+static const struct mica_chip imx8mp = {.name = "imx8mp", .clock_mhz = 1000, .parameters = &viv_imx8mp};
+static const struct mica_chip *chip = &a311d;
 
 /* A convolution and what a test can change about it. */
 struct conv {
@@ -53,7 +55,7 @@ static const char *ask(struct conv conv)
     conv.op.kind = conv.depthwise ? MICA_OP_DEPTHWISE_CONV_2D : MICA_OP_CONV_2D;
     net_op(&net, conv.op, conv.depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", inputs, 2, out);
     reason[0] = 0;
-    int result = viv_supports(&chip, net.graph, 0, reason, sizeof(reason));
+    int result = viv_supports(chip, net.graph, 0, reason, sizeof(reason));
     assert_true(result == 0 || (result == -ENOTSUP && reason[0]));
     free(data);
     net_close(&net);
@@ -164,7 +166,7 @@ static const char *ask_add(float a, float b, float out, int32_t channels)
     second.dims[3] = channels;
     const int32_t inputs[] = {net_tensor(&net, &first, NULL), net_tensor(&net, &second, NULL)};
     net_op(&net, (struct mica_op){.kind = MICA_OP_ADD}, "ADD", inputs, 2, net_tensor(&net, &result, NULL));
-    int refused = viv_supports(&chip, net.graph, 0, reason, sizeof(reason));
+    int refused = viv_supports(chip, net.graph, 0, reason, sizeof(reason));
     net_close(&net);
     return refused ? reason : NULL;
 }
@@ -178,6 +180,36 @@ static void additions_must_be_exact_enough(void **state)
     assert_non_null(strstr(ask_add(0.02f, 0.02f, 0.04f, 1), "different shapes"));
 }
 
+/* Larger kernels, more padding and finer factors, but no factor of 2 or more: how it is coded is unknown. */
+static void each_chip_has_its_own_limits(void **state)
+{
+    (void)state;
+    struct conv wide = usual(), wider, padded = usual(), large = usual(), narrow = usual();
+    wide.op.window.kernel_x = wide.filter.dims[2] = 15;
+    wide.op.window.padding.left = wide.op.window.padding.right = 7;
+    wider = wide;
+    wider.op.window.kernel_x = wider.filter.dims[2] = 16;
+    wider.op.window.padding.right = 8;
+    padded.op.window.kernel_x = padded.filter.dims[2] = 11;
+    padded.op.window.padding.left = 10;
+    padded.op.window.padding.right = 0;
+    large.in.scale = large.filter.scale = 1;
+    large.out.scale = 0.5f;
+    narrow.op.window.kernel_y = narrow.filter.dims[1] = 1;
+    narrow.op.window.padding.top = narrow.op.window.padding.bottom = 0;
+    assert_refused(wide, "11x11");
+    assert_refused(padded, "padding of more than 8");
+    assert_null(ask(large));
+    assert_null(ask(narrow));
+    chip = &imx8mp;
+    assert_null(ask(wide));
+    assert_refused(wider, "15x15");
+    assert_null(ask(padded));
+    assert_refused(large, "outside the NN cores' range");
+    assert_null(ask(narrow));
+    chip = &a311d;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +218,7 @@ int main(void)
         cmocka_unit_test(quantization_the_cores_lack_is_refused),
         cmocka_unit_test(what_the_descriptor_can_not_hold_is_refused),
         cmocka_unit_test(additions_must_be_exact_enough),
+        cmocka_unit_test(each_chip_has_its_own_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ struct options {
 };
 
 struct totals {
-    uint64_t weights, bytes, floor, jobs;
+    uint64_t weights, bytes, floor, padded, jobs;
     double entropy, encode_ms, decode_ms;
     uint32_t layers, skipped;
 };
@@ -154,6 +154,7 @@ static bool run_job(struct kernels *kernels, const struct options *options, stru
     if (problem || !viv_coef_huffman_floor(kernels->chip, &kernels->set, &kernels->job, &bounds))
         return false;
     totals->floor += bounds.format;
+    totals->padded += bounds.padded;
     totals->entropy += bounds.entropy;
     return true;
 }
@@ -180,11 +181,15 @@ static bool run_layer(const struct layer *layer, const struct viv_chip *chip, co
 
 static void print_totals(const char *name, const struct viv_chip *chip, const struct totals *totals)
 {
-    printf("%-48s %-7s %4u layers %5" PRIu64 " jobs  weights %8" PRIu64 "  entropy %8.0f  floor %8" PRIu64
-           "  bytes %8" PRIu64 "  %+5.2f %% of the floor  %6.1f ms coding %6.1f ms decoding\n",
-           name, chip->name, totals->layers, totals->jobs, totals->weights, totals->entropy, totals->floor,
-           totals->bytes, 100.0 * ((double)totals->bytes / (double)totals->floor - 1), totals->encode_ms,
-           totals->decode_ms);
+    printf("%-48s %-7s %4u layers %5" PRIu64 " jobs %9" PRIu64 " weights", name, chip->name, totals->layers,
+           totals->jobs, totals->weights);
+    if (totals->floor)
+        printf("  entropy %8.0f  floor %8" PRIu64 "  padded %8" PRIu64, totals->entropy, totals->floor, totals->padded);
+    printf("  bytes %8" PRIu64, totals->bytes);
+    if (totals->floor)
+        printf("  +%.2f %% of the floor, +%.2f %% padded", 100.0 * ((double)totals->bytes / (double)totals->floor - 1),
+               100.0 * ((double)totals->bytes / (double)totals->padded - 1));
+    printf("  %.1f ms coding %.1f ms decoding\n", totals->encode_ms, totals->decode_ms);
     if (totals->skipped)
         printf("%-48s %-7s %4u layers left out\n", name, chip->name, totals->skipped);
 }
@@ -194,6 +199,7 @@ static void add_totals(struct totals *sum, const struct totals *more)
     sum->weights += more->weights;
     sum->bytes += more->bytes;
     sum->floor += more->floor;
+    sum->padded += more->padded;
     sum->jobs += more->jobs;
     sum->entropy += more->entropy;
     sum->encode_ms += more->encode_ms;

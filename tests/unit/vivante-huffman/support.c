@@ -93,6 +93,41 @@ void kernels_order(struct kernels *kernels)
         }
 }
 
+bool kernels_from(struct kernels *kernels, const struct viv_huffman_shape *shape, const struct viv_coefs *coefs)
+{
+    uint32_t plane = 0, count = coefs->kernels;
+    for (uint32_t i = 0; i < count; i++)
+        plane = coefs->offset[i] > plane ? coefs->offset[i] : plane;
+    plane = count > 1 ? plane / (count - 1) : 1;
+    if (!plane || !kernels_make(kernels, shape->chip, count, shape->channels, shape->kernel_w, shape->kernel_h,
+                                shape->depthwise, false))
+        return false;
+    kernels->shape = *shape;
+    kernels->set.plane = kernels->shape.plane = plane;
+    kernels->set.zero_point = shape->zero_point;
+    kernels->job.kernels_per_core = shape->kernels_per_core;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t kernel = coefs->offset[i] / plane;
+        if (kernel * plane != coefs->offset[i] || kernel >= count)
+            return false;
+        kernels->bias[kernel] = coefs->bias[i];
+        memcpy(kernels->weights + (size_t)kernel * coefs->taps, coefs->weights + (size_t)i * coefs->taps, coefs->taps);
+    }
+    kernels_order(kernels);
+    return true;
+}
+
+size_t recorded_bytes(const struct viv_chip *chip, const uint8_t *buffer)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < chip->nn_cores; i++) {
+        uint32_t bits;
+        memcpy(&bits, buffer + 28 + 4 * i, 4);
+        bytes += ((size_t)bits + 511) / 512 * 64;
+    }
+    return bytes;
+}
+
 /* ---- random ones -------------------------------------------------------- */
 
 struct distribution {

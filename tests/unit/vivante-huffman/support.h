@@ -38,6 +38,12 @@ void kernels_finish(struct kernels *kernels);
 /* Fills set.data from `weights`: taps in the order that the chip's stream has. */
 void kernels_order(struct kernels *kernels);
 
+/* Kernels in channel order from what was decoded; offsets must be multiples of a plane. */
+bool kernels_from(struct kernels *kernels, const struct viv_huffman_shape *shape, const struct viv_coefs *coefs);
+
+/* Bytes of the streams that a buffer's header announces. */
+size_t recorded_bytes(const struct viv_chip *chip, const uint8_t *buffer);
+
 /* Kernels of any shape, sparsity and distribution that stay below `most` weights. */
 bool kernels_random(struct kernels *kernels, struct random *random, uint32_t most);
 

@@ -3,6 +3,8 @@
  * Additions as convolutions (specification, section 7.5): the two tensors,
  * neighbours in memory, are the two channels of one image. Any bytes will do,
  * so they are folded to rows of 64; what is left over is a second, short job.
+ * The kernel is the form that drivers use: 2x2 with one tap on V7, 1x1 on V8,
+ * there with the image as a single channel.
  */
 #include "npu/vivante/compile/lower.h"
 
@@ -41,22 +43,30 @@ struct viv_add viv_add_weights(const struct mica_tensor *a, const struct mica_te
     return add;
 }
 
-/* Two channels of a 2x2 kernel of which only the first tap counts. */
+static uint32_t kernel_size(const struct viv_chip *chip)
+{
+    return chip->z_offset_in_stream ? 2 : 1;
+}
+
+/* Two channels of a kernel of which only the first tap counts. */
 static int make_weights(struct viv_plan *plan, const struct viv_add *add, const uint8_t *zero_points, uint32_t *index)
 {
     struct viv_weights *weights = viv_plan_weights(plan, index);
     if (!weights)
         return -ENOMEM;
+    uint32_t size = kernel_size(plan->chip);
     weights->kernels = weights->phases = 1;
     weights->channels = 2;
-    weights->taps = 4;
-    weights->owned = calloc(1, 8);
+    weights->taps = size * size;
+    weights->pointwise = size == 1;
+    weights->owned = calloc(2, weights->taps);
     weights->bias = calloc(1, sizeof(*weights->bias));
     if (!weights->owned || !weights->bias)
         return mica_fail_nomem(plan->log);
     weights->owned[0] = (uint8_t)add->weight[0];
-    weights->owned[4] = (uint8_t)add->weight[1];
-    weights->bias[0] = 0u - add->weight[0] * zero_points[0] - add->weight[1] * zero_points[1];
+    weights->owned[weights->taps] = (uint8_t)add->weight[1];
+    for (unsigned i = 0; i < 2; i++)
+        weights->bias[0] += add->weight[i] * (plan->chip->bias_input_zero - zero_points[i]);
     weights->data = weights->owned;
     return 0;
 }
@@ -67,9 +77,9 @@ static int add_job(struct viv_plan *plan, uint32_t op, struct viv_nn nn, uint64_
 {
     nn.in.offset += start;
     nn.out.offset += start;
-    nn.in_w = nn.out_w = columns;
+    nn.in_w = nn.out_w = nn.out_x_stride = columns; /* nothing behind these bytes is the job's to write */
     nn.in_h = nn.out_h = nn.out_y_stride = rows;
-    viv_tile_choose(plan->chip, &nn, 64, 0.25);
+    viv_tile_choose(plan->chip, &nn, 64, 1.0 / (nn.kernel_w * nn.kernel_h));
     struct viv_job *job = viv_plan_job(plan, op, true);
     if (!job)
         return -ENOMEM;
@@ -122,7 +132,8 @@ int viv_lower_add(struct viv_plan *plan, uint32_t op_index)
     const struct mica_tensor *out = mica_op_output(plan->graph, op, 0);
     struct viv_add add = viv_add_weights(a, b, out);
     struct viv_requant requant;
-    struct viv_nn nn = {.kernel_w = 2, .kernel_h = 2, .in_c = 2, .out_c = 1};
+    struct viv_nn nn = {.in_c = 2, .out_c = 1};
+    nn.kernel_w = nn.kernel_h = kernel_size(plan->chip);
     if (!viv_requant_make(plan->chip, a->quant.scale[0], add.weight_scale, out->quant.scale[0], &requant) ||
         !viv_activation_free(op->activation, out, &nn.relu))
         return mica_fail(plan->log, -ENOTSUP, "the scales of addition \"%s\" do not fit the NN cores", out->name);

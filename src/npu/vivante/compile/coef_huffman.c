@@ -13,7 +13,8 @@
 #define VERSION 1u
 /* Streams up to this size are worth several tries, for what paddings take of them. */
 #define SMALL_BYTES 16384u
-#define MOST_ROTATIONS 16u
+#define QUICK_PLACEMENTS 3u
+#define MOST_PLACEMENTS 16u
 
 /* What the cores' threads share. */
 struct encoder {
@@ -63,34 +64,51 @@ static bool copy_sequence(const struct viv_sequence *from, struct viv_sequence *
     return true;
 }
 
-static bool prepare_core(struct encoder *encoder, uint32_t core)
+static bool prepare_plain(struct encoder *encoder, uint32_t core)
 {
-    struct viv_sequence *plain = &encoder->plain[core], *differences = &encoder->differences[core];
+    struct viv_sequence *plain = &encoder->plain[core];
     if (!viv_sequence_make(encoder->chip, encoder->set, encoder->job, encoder->placement, core, encoder->closings,
                            plain))
         return false;
     if (encoder->tallied)
         viv_tally_add(&encoder->tally[0][core], plain);
-    if (encoder->want_differences) {
-        if (!copy_sequence(plain, differences))
-            return false;
-        viv_sequence_difference(differences);
-        if (encoder->tallied)
-            viv_tally_add(&encoder->tally[1][core], differences);
-    }
     return true;
 }
 
-static void prepare_body(void *user, size_t core)
+static bool prepare_differences(struct encoder *encoder, uint32_t core)
+{
+    struct viv_sequence *differences = &encoder->differences[core];
+    if (!copy_sequence(&encoder->plain[core], differences))
+        return false;
+    viv_sequence_difference(differences);
+    if (encoder->tallied)
+        viv_tally_add(&encoder->tally[1][core], differences);
+    return true;
+}
+
+static void plain_body(void *user, size_t core)
 {
     struct encoder *encoder = user;
-    if (!prepare_core(encoder, (uint32_t)core))
+    if (!prepare_plain(encoder, (uint32_t)core))
+        __atomic_store_n(&encoder->failed, true, __ATOMIC_RELAXED);
+}
+
+static void differences_body(void *user, size_t core)
+{
+    struct encoder *encoder = user;
+    if (!prepare_differences(encoder, (uint32_t)core))
         __atomic_store_n(&encoder->failed, true, __ATOMIC_RELAXED);
 }
 
 static bool prepare(struct encoder *encoder)
 {
-    mica_parallel_for(encoder->job->threads, encoder->cores, prepare_body, encoder);
+    mica_parallel_for(encoder->job->threads, encoder->cores, plain_body, encoder);
+    if (encoder->failed)
+        return false;
+    if (encoder->tallied && encoder->job->effort == VIV_HUFFMAN_QUICK)
+        encoder->want_differences = encoder->want_differences && viv_differences_may_pay(&encoder->plain[0]);
+    if (encoder->want_differences)
+        mica_parallel_for(encoder->job->threads, encoder->cores, differences_body, encoder);
     return !encoder->failed;
 }
 
@@ -248,7 +266,9 @@ static bool try_rotations(const struct encoder *encoder, const struct viv_huffma
                           uint32_t longest_run, struct viv_coefficients *coefficients)
 {
     size_t least = least_bytes(encoder);
-    uint32_t count = encoder->set->count, most = count < MOST_ROTATIONS ? count : MOST_ROTATIONS;
+    uint32_t count = encoder->set->count;
+    uint32_t most = encoder->job->effort == VIV_HUFFMAN_QUICK ? QUICK_PLACEMENTS : MOST_PLACEMENTS;
+    most = count < most ? count : most;
     if (!encoder->chip->z_offset_in_stream || coefficients->stream_bytes > SMALL_BYTES)
         return true;
     for (uint32_t i = 1; i < most && coefficients->stream_bytes > least; i++) {
@@ -307,25 +327,62 @@ bool viv_coef_huffman_encode(const struct viv_chip *chip, const struct viv_kerne
 
 /* ---- the floor ---------------------------------------------------------- */
 
+/*
+ * Streams in blocks of 64 bytes. Where kernels have fixed places each core
+ * alone has a floor; else only all together have one, and a block each.
+ */
+static bool padded_streams(const struct encoder *encoder, uint64_t bits, uint64_t *bytes)
+{
+    *bytes = stream_bytes(bits);
+    if (encoder->chip->z_offset_in_stream) {
+        if (*bytes < (uint64_t)encoder->cores * ALIGNMENT)
+            *bytes = (uint64_t)encoder->cores * ALIGNMENT;
+        return true;
+    }
+    uint64_t sum = 0;
+    for (uint32_t core = 0; core < encoder->cores; core++) {
+        struct viv_search one = {.chip = encoder->chip, .plain = &encoder->plain[core], .cores = 1};
+        uint64_t least;
+        one.zero_point = encoder->set->zero_point;
+        viv_tally_add(&one.tally[0], &encoder->plain[core]);
+        viv_tally_sum(&one.tally[0]);
+        if (!viv_huffman_least_bits(&one, &least))
+            return false;
+        sum += stream_bytes(least);
+    }
+    *bytes = sum > *bytes ? sum : *bytes;
+    return true;
+}
+
+static bool find_floor(struct encoder *encoder, struct viv_huffman_floor *bounds)
+{
+    uint32_t table = encoder->chip->bias_place == VIV_BIAS_TABLE ? encoder->set->count * 4 : 0;
+    struct viv_search search;
+    uint64_t bits, streams;
+    if (!prepare_tallied(encoder))
+        return false;
+    search_of(encoder, &search);
+    if (!viv_huffman_least_bits(&search, &bits) || !padded_streams(encoder, bits, &streams))
+        return false;
+    bounds->entropy = HEADER_BYTES + viv_huffman_entropy_bits(&search) / 8 + table;
+    bounds->format = HEADER_BYTES + (bits + 7) / 8 + table;
+    bounds->padded = HEADER_BYTES + streams + mica_align(table, ALIGNMENT);
+    return true;
+}
+
 bool viv_coef_huffman_floor(const struct viv_chip *chip, const struct viv_kernel_set *set,
                             const struct viv_huffman_job *job, struct viv_huffman_floor *bounds)
 {
     struct encoder encoder;
     struct viv_huffman_placement placement;
-    struct viv_search search;
-    encoder_init(&encoder, chip, set, job);
+    struct viv_huffman_job thorough = *job;
+    thorough.effort = VIV_HUFFMAN_EXHAUSTIVE;
+    encoder_init(&encoder, chip, set, &thorough);
     if (!viv_huffman_place(chip, set, job, 0, &placement))
         return false;
     encoder.placement = &placement;
     encoder.want_differences = chip->coef_precode;
-    bool done = prepare_tallied(&encoder);
-    if (done) {
-        uint32_t fixed = HEADER_BYTES + (chip->bias_place == VIV_BIAS_TABLE ? set->count * 4 : 0);
-        search_of(&encoder, &search);
-        bounds->entropy = fixed + viv_huffman_entropy_bits(&search) / 8;
-        done = viv_huffman_least_bits(&search, &bounds->format);
-        bounds->format = fixed + (bounds->format + 7) / 8;
-    }
+    bool done = find_floor(&encoder, bounds);
     encoder_finish(&encoder);
     free((void *)placement.kernels);
     return done;

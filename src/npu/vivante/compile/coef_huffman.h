@@ -57,10 +57,11 @@ struct viv_huffman_placement {
     uint32_t first[VIV_HUFFMAN_MAX_CORES + 1];
 };
 
-/* Bytes that the same kernels must take at least. */
+/* Bytes that the same kernels must take at least (docs/coefficient-streams.md). */
 struct viv_huffman_floor {
     double entropy;  /* header, order-0 entropy of the coded bytes, bias table */
-    uint64_t format; /* header, code bits under the best parameters (docs/coefficient-streams.md), bias table */
+    uint64_t format; /* header, code bits under the best parameters, bias table */
+    uint64_t padded; /* the same with each core's stream in blocks of 64 bytes, and the buffer too */
 };
 
 /*

@@ -173,11 +173,24 @@ void viv_run_plan_cheapest(const struct viv_huffman_choices *choices, const stru
 
 struct pipe {
     struct mica_bit_writer bits;
+    uint64_t pending; /* written when 32 bits have come together */
+    uint32_t pending_bits;
     uint32_t two, two_bits;           /* of the last pair */
     uint32_t value[2], value_bits[2]; /* of the last pair, and of the one before it */
     uint32_t waiting;                 /* a code without a partner */
     bool waits;
 };
+
+static inline void pipe_put(struct pipe *pipe, uint32_t word, uint32_t count)
+{
+    pipe->pending |= (uint64_t)word << pipe->pending_bits;
+    pipe->pending_bits += count;
+    if (pipe->pending_bits >= 32) {
+        mica_bits_write(&pipe->bits, (uint32_t)pipe->pending, 32);
+        pipe->pending >>= 32;
+        pipe->pending_bits -= 32;
+    }
+}
 
 static inline void pipe_pair(struct pipe *pipe, uint32_t a, uint32_t b)
 {
@@ -186,7 +199,7 @@ static inline void pipe_pair(struct pipe *pipe, uint32_t a, uint32_t b)
     count += pipe->two_bits;
     word |= pipe->value[1] << count;
     count += pipe->value_bits[1];
-    mica_bits_write(&pipe->bits, word, count);
+    pipe_put(pipe, word, count);
     uint32_t a_two_bits = a >> 5 & 3, a_bits = a >> 8 & 15;
     pipe->value[1] = pipe->value[0];
     pipe->value_bits[1] = pipe->value_bits[0];
@@ -212,6 +225,7 @@ static void pipe_end(struct pipe *pipe, uint32_t dummy)
         pipe_pair(pipe, pipe->waiting, dummy);
     pipe_pair(pipe, empty, empty);
     pipe_pair(pipe, empty, empty);
+    mica_bits_write(&pipe->bits, (uint32_t)pipe->pending, pipe->pending_bits);
 }
 
 static void code_bytes(struct pipe *pipe, const struct codes *codes, const uint8_t *data, uint32_t count)
@@ -219,8 +233,10 @@ static void code_bytes(struct pipe *pipe, const struct codes *codes, const uint8
     uint32_t i = 0;
     if (pipe->waits && count)
         pipe_code(pipe, codes->byte[data[i++]]);
+    struct pipe local = *pipe; /* what no pointer reaches stays in registers */
     for (; i + 2 <= count; i += 2)
-        pipe_pair(pipe, codes->byte[data[i]], codes->byte[data[i + 1]]);
+        pipe_pair(&local, codes->byte[data[i]], codes->byte[data[i + 1]]);
+    *pipe = local;
     if (i < count)
         pipe_code(pipe, codes->byte[data[i]]);
 }

@@ -5,6 +5,8 @@
 
 #define MOST_CANDIDATES 512u /* averages, plain and of differences */
 #define MOST_LENGTHS 24u     /* of runs that are tried as table entries */
+#define QUICK_WORK 15000u    /* steps of refining a table, besides some for each byte */
+#define QUICK_CANDIDATES 2u  /* averages that zero runs are tried around */
 
 uint64_t viv_assign_symbols(uint32_t classes, const uint64_t *counts, const uint8_t *class_of, uint8_t *map)
 {
@@ -128,12 +130,12 @@ struct table_search {
 
 /*
  * Bits with the table of `choices`, whose map is set. How runs are best cut
- * depends on the symbols' lengths, and these on how runs are cut: a few turns settle it.
+ * depends on the symbols' lengths, and these on how runs are cut: from a guess
+ * of the costs, a few turns settle it.
  */
-static uint64_t evaluate(struct table_search *search, struct viv_huffman_choices *choices)
+static uint64_t evaluate(struct table_search *search, struct viv_run_costs costs, struct viv_huffman_choices *choices)
 {
     struct viv_huffman_choices trial = *choices;
-    struct viv_run_costs costs = {3, 3 + viv_class_bits(VIV_CLASS_RUN_LONG, choices->runs), VIV_CODE_BITS};
     uint64_t best = UINT64_MAX, spent = (uint64_t)(search->lengths->longest + 8) * choices->runs + 500;
     for (uint32_t turn = 0; turn < 4; turn++) {
         struct viv_run_plan plan;
@@ -153,7 +155,10 @@ static uint64_t evaluate(struct table_search *search, struct viv_huffman_choices
             break;
         best = bits;
         *choices = trial;
+        struct viv_run_costs guess = costs;
         costs = viv_run_costs_of(&trial);
+        if (!memcmp(&guess, &costs, sizeof costs))
+            break;
     }
     return best;
 }
@@ -215,7 +220,7 @@ static uint64_t improve(struct table_search *search, struct viv_huffman_choices 
                 if (!search->work)
                     return bits;
                 trial.run[entry] = search->useful[i];
-                uint64_t trial_bits = evaluate(search, &trial);
+                uint64_t trial_bits = evaluate(search, viv_run_costs_of(choices), &trial);
                 if (trial_bits < bits) {
                     bits = trial_bits;
                     *choices = trial;
@@ -227,41 +232,61 @@ static uint64_t improve(struct table_search *search, struct viv_huffman_choices 
 }
 
 static const uint8_t table_sizes[] = {4, 6, 10, 18};
+#define TABLE_SIZES (sizeof table_sizes / sizeof table_sizes[0])
+
+/* Tables of each size from the most useful lengths; returns how many sizes are worth it. */
+static uint32_t start_tables(struct table_search *tables, const struct viv_huffman_choices *base,
+                             struct best found[TABLE_SIZES])
+{
+    uint32_t sizes = 1; /* a larger table than there are lengths only makes codes longer */
+    while (sizes < TABLE_SIZES && table_sizes[sizes - 1] < tables->useful_count)
+        sizes++;
+    for (uint32_t i = 0; i < sizes; i++) {
+        struct viv_run_costs guess = {3, 3 + viv_class_bits(VIV_CLASS_RUN_LONG, table_sizes[i]), VIV_CODE_BITS};
+        found[i] = (struct best){.choices = *base, .longest = tables->lengths->longest};
+        found[i].choices.runs = table_sizes[i];
+        for (uint32_t entry = 0; entry < table_sizes[i]; entry++)
+            found[i].choices.run[entry] = entry < tables->useful_count ? tables->useful[entry] : 1;
+        found[i].bits = evaluate(tables, guess, &found[i].choices);
+    }
+    return sizes;
+}
+
+/* Refines the best table, or with more effort each. */
+static void refine_tables(struct table_search *tables, enum viv_huffman_effort effort, uint64_t bytes,
+                          struct best *found, uint32_t sizes, struct best *best)
+{
+    const struct best *first = &found[0];
+    for (uint32_t i = 1; i < sizes; i++)
+        first = found[i].bits < first->bits ? &found[i] : first;
+    for (uint32_t i = 0; i < sizes; i++) {
+        if (effort != VIV_HUFFMAN_EXHAUSTIVE && &found[i] != first)
+            continue;
+        tables->work = effort == VIV_HUFFMAN_EXHAUSTIVE ? UINT64_MAX : QUICK_WORK + bytes / 4;
+        found[i].bits = improve(tables, &found[i].choices, found[i].bits);
+        if (found[i].bits < best->bits)
+            *best = found[i];
+    }
+}
 
 static void try_runs(const struct viv_search *search, uint8_t average, bool precode, struct best *best)
 {
     const struct viv_sequence *sequences = precode ? search->differences : search->plain;
-    const struct viv_tally *tally = &search->tally[precode];
+    const struct viv_huffman_choices base = {.precode = precode, .average_bias = average};
     uint8_t zero = (uint8_t)((search->chip->coef_centred ? search->zero_point : 0) + average);
-    struct viv_run_lengths lengths = {.longest = 0};
+    struct viv_run_lengths lengths = {.longest = 1};
     struct table_search tables = {.lengths = &lengths};
-    struct best found[sizeof table_sizes], *first = &found[0];
+    struct best found[TABLE_SIZES];
     uint64_t bytes = 0;
     for (uint32_t core = 0; core < search->cores; core++) {
         viv_run_lengths_add(&lengths, &sequences[core], zero);
         bytes += sequences[core].count;
     }
-    viv_class_counts(tally, zero, true, tables.counts);
-    tables.counts[VIV_CLASS_RUN_SHORT] = 0;
+    viv_class_counts(&search->tally[precode], zero, true, tables.counts);
+    tables.counts[VIV_CLASS_RUN_SHORT] = 0; /* evaluate() counts the codes of runs */
     find_useful(&tables);
-    for (uint32_t i = 0; i < sizeof table_sizes; i++) {
-        found[i] = (struct best){.choices = {.precode = precode, .average_bias = average, .runs = table_sizes[i]}};
-        for (uint32_t entry = 0; entry < table_sizes[i]; entry++)
-            found[i].choices.run[entry] = entry < tables.useful_count ? tables.useful[entry] : 1;
-        found[i].bits = evaluate(&tables, &found[i].choices);
-        if (found[i].bits < first->bits)
-            first = &found[i];
-    }
-    for (uint32_t i = 0; i < sizeof table_sizes; i++) {
-        if (search->effort != VIV_HUFFMAN_EXHAUSTIVE && &found[i] != first)
-            continue;
-        tables.work = search->effort == VIV_HUFFMAN_EXHAUSTIVE ? UINT64_MAX : 15000 + bytes / 4;
-        found[i].bits = improve(&tables, &found[i].choices, found[i].bits);
-        if (found[i].bits < best->bits) {
-            *best = found[i];
-            best->longest = lengths.longest ? lengths.longest : 1;
-        }
-    }
+    uint32_t sizes = start_tables(&tables, &base, found);
+    refine_tables(&tables, search->effort, bytes, found, sizes, best);
 }
 
 /* ---- which averages are worth it ---------------------------------------- */
@@ -312,7 +337,7 @@ uint32_t viv_huffman_search(const struct viv_search *search, struct viv_huffman_
     struct best best = {.bits = UINT64_MAX};
     struct candidate candidates[MOST_CANDIDATES];
     uint32_t count = 0, averages = search->chip->coef_average_bias ? 256 : 1;
-    uint32_t most = search->effort == VIV_HUFFMAN_EXHAUSTIVE ? MOST_CANDIDATES : 2;
+    uint32_t most = search->effort == VIV_HUFFMAN_EXHAUSTIVE ? MOST_CANDIDATES : QUICK_CANDIDATES;
     uint8_t base = search->chip->coef_centred ? search->zero_point : 0;
     for (uint32_t average = 0; average < averages; average++)
         try_plain(&search->tally[0], base, (uint8_t)average, false, &best);

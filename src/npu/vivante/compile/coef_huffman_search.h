@@ -17,6 +17,9 @@ void viv_tally_add(struct viv_tally *tally, const struct viv_sequence *sequence)
 void viv_tally_merge(struct viv_tally *tally, const struct viv_tally *other);
 void viv_tally_sum(struct viv_tally *tally);
 
+/* Whether coding differences is worth looking into: judged by the first bytes of a long sequence. */
+bool viv_differences_may_pay(const struct viv_sequence *plain);
+
 /* Stretches of one byte by length, longer ones than VIV_RUN_LIMIT as pieces of 256 and a rest. */
 struct viv_run_lengths {
     uint32_t count[VIV_RUN_LIMIT + 1];

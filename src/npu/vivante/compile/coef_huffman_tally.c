@@ -2,6 +2,8 @@
 /* Counting bytes and runs of a sequence, and turning counts into classes. */
 #include "npu/vivante/compile/coef_huffman_search.h"
 
+#define DIFFERENCE_SAMPLE 8192u
+
 /* Two tables, so that the same byte twice in a row does not wait for its own count. */
 static void tally_weights(struct viv_tally *tally, uint32_t odd[256], const uint8_t *data, uint32_t count)
 {
@@ -35,6 +37,34 @@ void viv_tally_add(struct viv_tally *tally, const struct viv_sequence *sequence)
     }
     for (uint32_t byte = 0; byte < 256; byte++)
         tally->all[byte] += odd[byte];
+}
+
+/* Bits of magnitude around the byte `zero`. */
+static uint32_t magnitude_bits(uint8_t byte, uint8_t zero)
+{
+    int8_t value = (int8_t)(byte - zero);
+    uint32_t magnitude = (uint32_t)(value < 0 ? -value : value);
+    return magnitude ? 32 - (uint32_t)__builtin_clz(magnitude) : 0;
+}
+
+/*
+ * Differences that pay have smaller magnitudes than the bytes have around the
+ * commonest one; a little more is allowed for what magnitudes do not tell.
+ */
+bool viv_differences_may_pay(const struct viv_sequence *plain)
+{
+    uint32_t counts[256] = {0}, zero = 0, own = 0, other = 0;
+    if (plain->count <= DIFFERENCE_SAMPLE)
+        return true;
+    for (uint32_t i = 0; i < DIFFERENCE_SAMPLE; i++)
+        counts[plain->data[i]]++;
+    for (uint32_t byte = 1; byte < 256; byte++)
+        zero = counts[byte] > counts[zero] ? byte : zero;
+    for (uint32_t i = 1; i < DIFFERENCE_SAMPLE; i++) {
+        own += magnitude_bits(plain->data[i], (uint8_t)zero);
+        other += magnitude_bits(plain->data[i], plain->data[i - 1]);
+    }
+    return other < own + own / 32;
 }
 
 static void count_run(struct viv_run_lengths *lengths, uint32_t run)

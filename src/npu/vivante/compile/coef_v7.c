@@ -383,12 +383,14 @@ bool viv_coef_v7_encode(const struct viv_chip *chip, const struct viv_kernel_set
 uint64_t viv_coef_v7_estimate(const struct viv_chip *chip, uint32_t kernels, uint32_t channels, uint32_t taps,
                               double density)
 {
-    double weights = (double)kernels * channels * taps, bits = weights * 8;
+    double weights = (double)channels * taps, bits = weights * 8;
     for (uint32_t width = 1; taps > 1 && width <= chip->zero_run_bits; width++) {
-        double tokens = weights * density + weights * (1 - density) / (1u << width);
+        double tokens = 1 + weights * density + weights * (1 - density) / (1u << width);
         double coded = (tokens < weights ? tokens : weights) * (8 + width);
         bits = coded < bits ? coded : bits;
     }
-    uint32_t cores = kernels < chip->nn_cores ? kernels : chip->nn_cores;
-    return (uint64_t)((bits + 64.0 * kernels) / 8) + cores * ALIGNMENT / 2;
+    uint32_t cores = kernels < chip->nn_cores ? kernels : chip->nn_cores, more = kernels % cores;
+    uint64_t few = stream_size((uint64_t)(24 + kernels / cores * (bits + 64)));
+    uint64_t many = stream_size((uint64_t)(24 + (kernels / cores + 1) * (bits + 64)));
+    return more * many + (cores - more) * few;
 }

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "npu/vivante/compile/coef.h"
 #include "npu/vivante/compile/emit.h"
 #include "npu/vivante/compile/lower.h"
+#include "npu/vivante/compile/schedule.h"
 #include "util/checked.h"
 
 /* A loop over weights or jobs whose bodies can run out of memory. */
@@ -25,6 +27,8 @@ static struct viv_kernel_set kernel_set(const struct viv_plan *plan, const struc
     const struct viv_weights *weights = plan->weights[nn->weights];
     struct viv_kernel_set set = {.count = nn->out_c, .channels = nn->in_c, .taps = weights->taps};
     set.stored_channels = weights->channels * weights->phases;
+    if (nn->depthwise)
+        set.channels = set.stored_channels;
     set.diagonal = weights->diagonal;
     set.pointwise = weights->pointwise;
     set.zero_point = weights->zero_point;
@@ -41,8 +45,9 @@ static void encode_job(void *user, size_t index)
     if (!job->is_nn)
         return;
     struct viv_kernel_set set = kernel_set(loop->plan, &job->nn);
-    loop->failed[index] =
-        !viv_coef_v7_encode(loop->plan->chip, &set, job->nn.tile.kernels_per_core, &job->nn.coefficients);
+    struct viv_coef_job coef = {.kernels_per_core = job->nn.tile.kernels_per_core, .depthwise = job->nn.depthwise};
+    coef.thorough = loop->plan->options.optimize_size;
+    loop->failed[index] = !viv_coef_encode(loop->plan->chip, &set, &coef, &job->nn.coefficients);
 }
 
 static int run_loop(struct viv_plan *plan, uint32_t count, void (*body)(void *user, size_t index))
@@ -58,13 +63,32 @@ static int run_loop(struct viv_plan *plan, uint32_t count, void (*body)(void *us
     return failed ? mica_fail_nomem(plan->log) : 0;
 }
 
-int viv_compile(const struct mica_chip *chip, const struct mica_partition *partition, struct mica_threads *threads,
-                struct mica_log *log, struct mica_program **program)
+/* The caller promised it; a promise is no reason to crash on weights that are not there. */
+static int check_supported(const struct mica_chip *chip, const struct mica_partition *partition, struct mica_log *log)
+{
+    char reason[256];
+    for (uint32_t i = 0; i < partition->op_count; i++)
+        if (viv_supports(chip, partition->graph, partition->ops[i], reason, sizeof(reason)))
+            return mica_fail(log, -ENOTSUP, "operation %u can't be compiled for the NPU: %s", partition->ops[i],
+                             reason);
+    return 0;
+}
+
+int viv_compile(const struct mica_chip *chip, const struct mica_partition *partition,
+                const struct mica_compile_options *options, struct mica_threads *threads, struct mica_log *log,
+                struct mica_program **program)
 {
     struct viv_plan plan;
-    int error = viv_plan_init(&plan, chip->parameters, partition, threads, log);
+    int error = check_supported(chip, partition, log);
+    if (error)
+        return error;
+    error = viv_plan_init(&plan, chip->parameters, partition, threads, log);
+    if (options)
+        plan.options = *options;
     if (!error)
         error = viv_lower(&plan);
+    if (!error)
+        error = viv_schedule(&plan);
     if (!error)
         error = run_loop(&plan, plan.weights_count, prepare_weights);
     if (!error)

@@ -7,7 +7,8 @@
 
 int viv_supports(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op, char *reason, size_t size);
 
-int viv_compile(const struct mica_chip *chip, const struct mica_partition *partition, struct mica_threads *threads,
-                struct mica_log *log, struct mica_program **program);
+int viv_compile(const struct mica_chip *chip, const struct mica_partition *partition,
+                const struct mica_compile_options *options, struct mica_threads *threads, struct mica_log *log,
+                struct mica_program **program);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "npu/vivante/compile/coef.h"
 #include "npu/vivante/compile/requant.h"
 #include "npu/vivante/compile/tile.h"
 
@@ -16,7 +17,7 @@ struct viv_weights *viv_conv_weights(struct viv_plan *plan, const struct mica_op
     weights->bias_source = bias ? bias->data : NULL;
     weights->flip = viv_flip(tensor);
     weights->zero_point = viv_zero_point(tensor);
-    weights->input_zero_point = viv_zero_point(mica_op_input(plan->graph, op, 0));
+    weights->bias_factor = (int32_t)plan->chip->bias_input_zero - viv_zero_point(mica_op_input(plan->graph, op, 0));
     weights->phases = 1;
     return weights;
 }
@@ -74,36 +75,6 @@ int viv_conv_geometry(struct viv_plan *plan, const struct mica_op *op, const str
     return viv_conv_arithmetic(plan, op, op->window.activation, nn);
 }
 
-/* Pixels of a 1x1 job do not know their neighbours: an image without padding can have any width. */
-static bool can_fold(const struct viv_nn *nn)
-{
-    return nn->kernel_w == 1 && nn->kernel_h == 1 && !nn->first_pixel && !nn->x_offset && !nn->y_offset &&
-           nn->in_w == nn->out_w && nn->in_h == nn->out_h;
-}
-
-static void fold(struct viv_nn *nn, uint32_t columns)
-{
-    uint32_t rows = nn->in_w * nn->in_h / columns;
-    nn->in_w = nn->in_x_stride = nn->out_w = nn->out_x_stride = columns;
-    nn->in_h = nn->in_y_stride = nn->out_h = nn->out_y_stride = rows;
-}
-
-/* The tile, for a 1x1 job over the image as it is or folded to 16, 32 or 64 columns (timing.md, section 7.5). */
-static void choose_shape(const struct viv_chip *chip, struct viv_nn *nn, uint64_t stream_bytes, double density)
-{
-    viv_tile_choose(chip, nn, stream_bytes, density);
-    uint32_t pixels = nn->in_w * nn->in_h;
-    for (uint32_t columns = 16; can_fold(nn) && columns <= 64; columns *= 2) {
-        struct viv_nn folded = *nn;
-        if (pixels % columns || pixels / columns > VIV_MAX_IMAGE)
-            continue;
-        fold(&folded, columns);
-        viv_tile_choose(chip, &folded, stream_bytes, density);
-        if (folded.tile.cycles < nn->tile.cycles)
-            *nn = folded;
-    }
-}
-
 int viv_lower_conv(struct viv_plan *plan, uint32_t op_index)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
@@ -128,12 +99,13 @@ int viv_lower_conv(struct viv_plan *plan, uint32_t op_index)
     weights->tap_stride = weights->channels;
     weights->channel_stride = 1;
     weights->kernel_stride = (size_t)(filter->dims[1] * filter->dims[2]) * weights->channels;
-    viv_window_map(&window, &op->window, weights);
+    viv_window_map(plan->chip, &window, &op->window, weights);
     weights->pointwise = weights->taps == 1;
     nn.in_c = weights->channels * weights->phases;
     nn.out_c = weights->kernels;
-    double density = weights->pointwise ? 1 : viv_weights_density(weights);
-    choose_shape(plan->chip, &nn, viv_coef_v7_estimate(plan->chip, nn.out_c, nn.in_c, weights->taps, density), density);
+    struct viv_weights_profile profile = viv_weights_profile(weights);
+    viv_tile_choose(plan->chip, &nn, viv_coef_estimate(plan->chip, nn.out_c, nn.in_c, weights->taps, &profile),
+                    profile.density);
     struct viv_job *job = viv_plan_job(plan, op_index, true);
     if (!job)
         return -ENOMEM;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise convolutions on chips without hardware for them: dense kernels
- * that are zero except for one channel. What that costs grows with the square
- * of the channels, so they are cut in groups, a job each, on planes that are
- * neighbours in memory (timing.md, section 7, item 2).
+ * Depthwise convolutions. On chips with hardware for them: one job. On others:
+ * dense kernels that are zero except for one channel. What that costs grows
+ * with the square of the channels, so they are cut in groups, a job each, on
+ * planes that are neighbours in memory (timing.md, section 7, item 2).
  */
 #include "npu/vivante/compile/conv.h"
 
 #include <errno.h>
 
+#include "npu/vivante/compile/coef.h"
+#include "npu/vivante/compile/depthwise_size.h"
 #include "npu/vivante/compile/tile.h"
 #include "util/checked.h"
 
@@ -21,42 +23,59 @@
 
 /*
  * What a byte of coefficients costs beyond the time of reading it, in cycles:
- * zeros between the channels of a group are most of a depthwise stream, and
- * each has to be written, stored and loaded. At this price groups of 64 win
- * over larger ones whose modelled time is the same within 1 %.
+ * zeros between the channels of a group are most of a V7 depthwise stream.
+ * This decides between groups whose modelled time is the same within 1 %.
  */
-#define BYTE_CYCLES 3.0
+#define BYTE_CYCLES 0.25
 
-static uint64_t group_bytes(const struct viv_chip *chip, const struct viv_weights *weights, uint32_t group)
+#define HEADER_BYTES 64u /* of a coefficient buffer */
+
+/* What groups are chosen for. */
+struct grouping {
+    const struct viv_chip *chip;
+    const struct viv_weights *weights;
+    struct viv_weights_profile profile; /* of one channel's weights */
+};
+
+static uint64_t group_bytes(const struct grouping *grouping, uint32_t group)
 {
-    return viv_coef_v7_estimate(chip, group, group * weights->phases, weights->taps, 1.0 / group);
+    const struct viv_weights *weights = grouping->weights;
+    struct viv_weights_profile profile = {.share = grouping->profile.share / group, .density = 1.0 / group};
+    profile.entropy = grouping->profile.entropy;
+    return viv_coef_estimate(grouping->chip, group, group * weights->phases, weights->taps, &profile);
 }
 
-static void choose_group_tile(const struct viv_chip *chip, const struct viv_weights *weights, struct viv_nn *nn,
-                              uint32_t group)
+static void choose_group_tile(const struct grouping *grouping, struct viv_nn *nn, uint32_t group)
 {
-    nn->in_c = group * weights->phases;
+    nn->in_c = group * grouping->weights->phases;
     nn->out_c = group;
-    viv_tile_choose(chip, nn, group_bytes(chip, weights, group), 1.0 / group);
+    viv_tile_choose(grouping->chip, nn, group_bytes(grouping, group), 1.0 / group);
 }
 
 /* Channels of a group: all, or about a multiple of the cores, the groups of about equal size. */
-static uint32_t choose_group(const struct viv_chip *chip, const struct viv_weights *weights, const struct viv_nn *nn)
+static uint32_t choose_group(const struct grouping *grouping, const struct viv_nn *nn)
 {
-    static const uint32_t per_core[] = {64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1};
-    uint32_t best = 0;
+    const struct viv_chip *chip = grouping->chip;
+    const struct viv_weights *weights = grouping->weights;
+    static const uint32_t per_core[] = {256, 192, 128, 96, 80, 64, 56, 48, 40, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1};
+    uint32_t best = 0, previous = 0;
     double best_cycles = 0;
     for (unsigned i = 0; i <= sizeof(per_core) / sizeof(per_core[0]); i++) {
         uint32_t wanted = i == 0 ? weights->kernels : per_core[i - 1] * chip->nn_cores;
-        if (i && wanted >= weights->kernels)
+        bool too_large = (uint64_t)wanted * weights->phases * weights->taps > VIV_MAX_KERNEL_WEIGHTS;
+        if (i ? wanted >= weights->kernels : too_large)
             continue;
         uint32_t count = mica_cdiv(weights->kernels, wanted);
         uint32_t group = (uint32_t)mica_align(mica_cdiv(weights->kernels, count), chip->nn_cores);
         group = group < weights->kernels ? group : weights->kernels;
+        if (group == previous)
+            continue;
+        previous = group;
         struct viv_nn trial = *nn;
-        choose_group_tile(chip, weights, &trial, group);
+        choose_group_tile(grouping, &trial, group);
         double cycles = (double)trial.tile.cycles + EXTRA_JOB_US * chip->clock_mhz;
-        cycles = count * (cycles + BYTE_CYCLES * (double)group_bytes(chip, weights, group));
+        cycles += BYTE_CYCLES * (double)(HEADER_BYTES + group_bytes(grouping, group));
+        cycles *= mica_cdiv(weights->kernels, group);
         if (!best || cycles < best_cycles) {
             best = group;
             best_cycles = cycles;
@@ -65,9 +84,35 @@ static uint32_t choose_group(const struct viv_chip *chip, const struct viv_weigh
     return best;
 }
 
-static int add_groups(struct viv_plan *plan, uint32_t op, const struct viv_weights *weights, struct viv_nn nn)
+/* Where the scheduler will have tensors of so many planes, as far as one can know before. */
+static void assume_on_chip(const struct viv_chip *chip, struct viv_nn *nn, uint32_t in_planes, uint32_t out_planes)
 {
-    uint32_t group = choose_group(plan->chip, weights, &nn), kernels = weights->kernels;
+    uint64_t in_bytes = (uint64_t)nn->in_x_stride * nn->in_y_stride * in_planes;
+    uint64_t out_bytes = (uint64_t)nn->out_x_stride * nn->out_y_stride * out_planes;
+    for (enum viv_place place = VIV_IN_AXI_SRAM; place < VIV_PLACES; place++) {
+        unsigned window = viv_place_window(chip, place);
+        uint64_t size = window < MICA_ON_CHIP_WINDOWS ? chip->on_chip[window].size : 0;
+        if (nn->in_place == VIV_IN_DDR && in_bytes < size)
+            nn->in_place = place;
+        if (nn->out_place == VIV_IN_DDR && out_bytes < size)
+            nn->out_place = place;
+    }
+}
+
+static int add_groups(struct viv_plan *plan, uint32_t op, struct viv_weights *weights, struct viv_nn nn)
+{
+    struct grouping grouping = {plan->chip, weights, viv_weights_profile(weights)};
+    uint32_t kernels = weights->kernels;
+    if (plan->options.on_chip)
+        assume_on_chip(plan->chip, &nn, kernels * weights->phases, kernels);
+    uint32_t group = 0;
+    int error = 0;
+    if (plan->options.optimize_size && plan->chip->coef_format == VIV_COEF_V7)
+        error = viv_depthwise_smallest_group(plan, weights, &group);
+    else
+        group = choose_group(&grouping, &nn);
+    if (error)
+        return error;
     uint64_t macs = mica_op_macs(plan->graph, &plan->graph->ops[op]) / kernels;
     uint64_t in_pitch = (uint64_t)nn.in_x_stride * nn.in_y_stride * weights->phases;
     uint64_t out_pitch = (uint64_t)nn.out_x_stride * nn.out_y_stride;
@@ -75,7 +120,7 @@ static int add_groups(struct viv_plan *plan, uint32_t op, const struct viv_weigh
     for (uint32_t first = 0; first < kernels; first += group) {
         uint32_t count = kernels - first < group ? kernels - first : group;
         if (count != nn.out_c)
-            choose_group_tile(plan->chip, weights, &nn, count);
+            choose_group_tile(&grouping, &nn, count);
         nn.first_kernel = first;
         nn.in.offset = in.offset + first * in_pitch;
         nn.out.offset = out.offset + first * out_pitch;
@@ -85,6 +130,21 @@ static int add_groups(struct viv_plan *plan, uint32_t op, const struct viv_weigh
         job->nn = nn;
         job->macs = macs * count;
     }
+    return 0;
+}
+
+static int add_hardware_job(struct viv_plan *plan, uint32_t op, const struct viv_weights *weights, struct viv_nn nn)
+{
+    struct viv_weights_profile profile = viv_weights_profile(weights);
+    nn.depthwise = true;
+    nn.in_c = nn.out_c = weights->kernels;
+    viv_tile_choose(plan->chip, &nn, viv_coef_estimate(plan->chip, nn.out_c, 1, weights->taps, &profile),
+                    profile.density);
+    struct viv_job *job = viv_plan_job(plan, op, true);
+    if (!job)
+        return -ENOMEM;
+    job->nn = nn;
+    job->macs = mica_op_macs(plan->graph, &plan->graph->ops[op]);
     return 0;
 }
 
@@ -110,7 +170,7 @@ int viv_lower_depthwise(struct viv_plan *plan, uint32_t op_index)
     weights->channels = 1;
     weights->tap_stride = weights->kernels;
     weights->kernel_stride = 1;
-    weights->diagonal = true;
-    viv_window_map(&window, &op->window, weights);
-    return add_groups(plan, op_index, weights, nn);
+    weights->diagonal = !plan->chip->hardware_depthwise;
+    viv_window_map(plan->chip, &window, &op->window, weights);
+    return weights->diagonal ? add_groups(plan, op_index, weights, nn) : add_hardware_job(plan, op_index, weights, nn);
 }

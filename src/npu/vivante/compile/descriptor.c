@@ -42,14 +42,17 @@ static void put_input(struct packer *packer, const struct viv_nn *nn)
     put(packer, VIV_NN_IN_IMAGE_BORDER_CONST, nn->in_zero_point);
 }
 
-/* Kernels one column wide and several rows high are layer type 1, with the rows in both size fields. */
-static void put_kernel(struct packer *packer, const struct viv_nn *nn, const struct viv_weights *weights)
+/* Kernels one column wide and several rows high: some chips have a layer type for them and want the rows in both sizes.
+ */
+static void put_kernel(struct packer *packer, const struct viv_chip *chip, const struct viv_nn *nn,
+                       const struct viv_weights *weights)
 {
-    bool column = nn->kernel_w == 1 && nn->kernel_h > 1;
+    bool column = nn->kernel_w == 1 && nn->kernel_h > 1 && !chip->thin_kernels;
     put(packer, VIV_NN_LAYER_TYPE, column);
     put(packer, VIV_NN_KERNEL_X_SIZE, column ? nn->kernel_h : nn->kernel_w);
     put(packer, VIV_NN_KERNEL_Y_SIZE, nn->kernel_h);
-    put(packer, VIV_NN_KERNEL_Z_SIZE, nn->in_c);
+    put(packer, VIV_NN_KERNEL_Z_SIZE, nn->depthwise ? 1 : nn->in_c);
+    put(packer, VIV_NN_DEPTHWISE, nn->depthwise);
     put(packer, VIV_NN_KERNELS_PER_CORE, nn->tile.kernels_per_core);
     put(packer, VIV_NN_COEF_ZERO_POINT, weights->zero_point);
 }
@@ -90,8 +93,9 @@ int viv_descriptor_nn(const struct viv_plan *plan, const struct viv_nn *nn, uint
     struct packer packer = {.words = words, .fields = viv_nn_fields};
     viv_fields_idle(words, VIV_NN_WORDS, viv_nn_fields, VIV_NN_FIELD_COUNT);
     put(&packer, VIV_NN_NO_Z_OFFSET, !plan->chip->z_offset_in_stream);
+    put(&packer, VIV_NN_NO_FLUSH, plan->chip->no_flush);
     put_input(&packer, nn);
-    put_kernel(&packer, nn, plan->weights[nn->weights]);
+    put_kernel(&packer, plan->chip, nn, plan->weights[nn->weights]);
     put_output(&packer, nn);
     put_caches(&packer, plan, nn);
     return packed(plan, &packer, "NN");

@@ -12,7 +12,7 @@
 #include "util/checked.h"
 
 /* Buffers while placing; those that stay empty are then left out. */
-enum { COEFFICIENTS, DESCRIPTORS, SCRATCH, EXTERNAL };
+enum { COEFFICIENTS, DESCRIPTORS, SCRATCH, ON_CHIP, EXTERNAL = ON_CHIP + MICA_ON_CHIP_WINDOWS };
 
 struct emitter {
     struct viv_plan *plan;
@@ -109,6 +109,11 @@ static int add_buffers(struct emitter *emitter, const struct totals *totals, uin
         error = add_buffer(emitter, DESCRIPTORS, totals->descriptors, true, MICA_ACCESS_READ);
     if (!error)
         error = add_buffer(emitter, SCRATCH, plan->scratch_bytes, false, MICA_ACCESS_READ | MICA_ACCESS_WRITE);
+    for (unsigned i = 0; !error && i < MICA_ON_CHIP_WINDOWS; i++) {
+        error = add_buffer(emitter, ON_CHIP + i, plan->on_chip[i].size, false, MICA_ACCESS_READ | MICA_ACCESS_WRITE);
+        if (plan->on_chip[i].size)
+            emitter->program->buffers[emitter->index[ON_CHIP + i]].fixed_address = plan->on_chip[i].address;
+    }
     emitter->index[EXTERNAL] = emitter->program->buffer_count;
     for (uint32_t i = 0; i < plan->storage_count; i++) {
         const struct viv_storage *storage = &plan->storages[i];
@@ -278,7 +283,7 @@ int viv_emit(struct viv_plan *plan, struct mica_program **program)
 {
     struct emitter emitter = {.plan = plan};
     uint32_t external = 0, next = 0;
-    int error = viv_memory_place(plan, SCRATCH, EXTERNAL, &external);
+    int error = viv_memory_place(plan, SCRATCH, ON_CHIP, EXTERNAL, &external);
     struct totals totals = count(plan);
     if (!error && (totals.descriptors > UINT32_MAX || totals.coefficients > UINT32_MAX))
         error = mica_fail(plan->log, -ENOTSUP, "the coefficients exceed the device's 4 GiB address space");

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "npu/vivante/compile/coef.h"
 #include "npu/vivante/compile/tile.h"
 
 uint32_t viv_fully_connected_kernel(const struct viv_chip *chip, uint32_t inputs)
@@ -27,7 +28,7 @@ static void set_geometry(struct viv_nn *nn, uint32_t size, uint32_t pixels, uint
     nn->out_c = outputs;
 }
 
-static void map_weights(struct viv_weights *weights, uint32_t size, uint32_t inputs)
+static void map_weights(const struct viv_chip *chip, struct viv_weights *weights, uint32_t size, uint32_t inputs)
 {
     uint16_t order[VIV_MAX_TAPS];
     uint32_t pixels = inputs == 1 ? 1 : size * size;
@@ -37,7 +38,7 @@ static void map_weights(struct viv_weights *weights, uint32_t size, uint32_t inp
     weights->tap_stride = 1;
     weights->taps = size * size;
     weights->pointwise = size == 1;
-    viv_tap_order(size, size, order);
+    viv_tap_order(chip, size, size, order);
     for (uint32_t i = 0; i < weights->taps; i++)
         weights->map[0][i] = order[i] < pixels ? (int16_t)order[i] : -1;
 }
@@ -60,11 +61,11 @@ int viv_lower_fully_connected(struct viv_plan *plan, uint32_t op_index)
     if (!weights)
         return -ENOMEM;
     weights->kernels = outputs;
-    map_weights(weights, size, inputs);
+    map_weights(plan->chip, weights, size, inputs);
     set_geometry(&nn, size, inputs == 1 ? 1 : size, weights->channels, outputs);
-    double density = weights->pointwise ? 1 : viv_weights_density(weights);
-    viv_tile_choose(plan->chip, &nn, viv_coef_v7_estimate(plan->chip, outputs, nn.in_c, weights->taps, density),
-                    density);
+    struct viv_weights_profile profile = viv_weights_profile(weights);
+    viv_tile_choose(plan->chip, &nn, viv_coef_estimate(plan->chip, outputs, nn.in_c, weights->taps, &profile),
+                    profile.density);
     struct viv_job *job = viv_plan_job(plan, op_index, true);
     if (!job)
         return -ENOMEM;

@@ -9,6 +9,9 @@
 
 #include "npu/vivante/compile/plan.h"
 
+/* Weights of one kernel over all its channels; as many as its channels may be. */
+#define VIV_MAX_KERNEL_WEIGHTS (1u << 20)
+
 /* Any tensor as an image: the last dimension is channels, the one before columns, all others rows. */
 struct viv_shape {
     uint32_t w, h, c;

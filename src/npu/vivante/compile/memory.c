@@ -16,8 +16,12 @@ static void use(struct viv_plan *plan, struct viv_ref ref, uint32_t job, unsigne
     storage->access |= access;
 }
 
-static void find_lifetimes(struct viv_plan *plan)
+void viv_memory_lifetimes(struct viv_plan *plan)
 {
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        plan->storages[i].first = UINT32_MAX;
+        plan->storages[i].access = 0;
+    }
     for (uint32_t i = 0; i < plan->job_count; i++) {
         const struct viv_job *job = &plan->jobs[i];
         use(plan, job->is_nn ? job->nn.in : job->tp.in, i, MICA_ACCESS_READ);
@@ -27,7 +31,8 @@ static void find_lifetimes(struct viv_plan *plan)
 
 static bool in_scratch(const struct viv_storage *storage)
 {
-    return storage->parent == VIV_NONE && !storage->external && storage->first != UINT32_MAX;
+    return storage->parent == VIV_NONE && !storage->external && storage->first != UINT32_MAX &&
+           storage->place == VIV_IN_DDR;
 }
 
 static int by_first_use(const void *a, const void *b)
@@ -76,9 +81,40 @@ static int place_scratch(struct viv_plan *plan, uint32_t scratch)
     return failed ? mica_fail_nomem(plan->log) : 0;
 }
 
-int viv_memory_place(struct viv_plan *plan, uint32_t scratch, uint32_t first_external, uint32_t *external_count)
+/* On-chip buffers begin with a page and end with one. */
+static void place_on_chip(struct viv_plan *plan, uint32_t on_chip)
 {
-    find_lifetimes(plan);
+    for (unsigned i = 0; i < MICA_ON_CHIP_WINDOWS; i++)
+        plan->on_chip[i] = (struct mica_on_chip){0};
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        struct viv_storage *storage = &plan->storages[i];
+        if (storage->parent != VIV_NONE || storage->place == VIV_IN_DDR)
+            continue;
+        unsigned window = viv_place_window(plan->chip, storage->place);
+        struct mica_on_chip *used = &plan->on_chip[window];
+        uint64_t base = plan->chip->on_chip[window].address;
+        uint64_t first = base + storage->offset / MICA_DEVICE_PAGE * MICA_DEVICE_PAGE;
+        uint64_t end = base + mica_align(storage->offset + storage->size, MICA_DEVICE_PAGE);
+        if (used->size && used->address + used->size > end)
+            end = used->address + used->size;
+        if (used->size && used->address < first)
+            first = used->address;
+        *used = (struct mica_on_chip){first, end - first};
+        storage->buffer = on_chip + window;
+    }
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        struct viv_storage *storage = &plan->storages[i];
+        unsigned window =
+            storage->parent == VIV_NONE ? viv_place_window(plan->chip, storage->place) : MICA_ON_CHIP_WINDOWS;
+        if (window < MICA_ON_CHIP_WINDOWS)
+            storage->offset -= plan->on_chip[window].address - plan->chip->on_chip[window].address;
+    }
+}
+
+int viv_memory_place(struct viv_plan *plan, uint32_t scratch, uint32_t on_chip, uint32_t first_external,
+                     uint32_t *external_count)
+{
+    place_on_chip(plan, on_chip);
     *external_count = 0;
     for (uint32_t i = 0; i < plan->storage_count; i++)
         if (plan->storages[i].parent == VIV_NONE && plan->storages[i].external)

@@ -5,12 +5,17 @@
 
 #include "npu/vivante/compile/plan.h"
 
+/* Finds which jobs use each storage, and how. */
+void viv_memory_lifetimes(struct viv_plan *plan);
+
 /*
  * Storages that live at the same time do not overlap in the scratch buffer;
- * external ones get buffers `first_external` and following in order. Sets
+ * those on chip get buffers `on_chip` and following, one a window, whose ranges
+ * are plan->on_chip; external ones get buffers `first_external` and following in order. Sets
  * `buffer` and `offset` of every used storage, plan->scratch_bytes, and
  * *external_count.
  */
-int viv_memory_place(struct viv_plan *plan, uint32_t scratch, uint32_t first_external, uint32_t *external_count);
+int viv_memory_place(struct viv_plan *plan, uint32_t scratch, uint32_t on_chip, uint32_t first_external,
+                     uint32_t *external_count);
 
 #endif

@@ -12,6 +12,7 @@
 #include "npu/vivante/compile/coef_v7.h"
 #include "npu/vivante/compile/weights.h"
 #include "npu/vivante/hw/chips.h"
+#include "npu/vivante/hw/timing.h"
 
 #define VIV_NONE UINT32_MAX
 #define VIV_MAX_TP_PARTS 8 /* more than any chip has TP cores */
@@ -30,9 +31,19 @@ struct viv_storage {
     bool external;        /* gets a program buffer of its own: the host reads or writes it */
     unsigned access;      /* what jobs do with it, enum mica_access */
     uint32_t first, last; /* jobs that use it; first UINT32_MAX: none does */
+    enum viv_place place; /* memory that it is in; `offset` is set then */
     uint32_t buffer;      /* program buffer and place in it, set by viv_memory_place() */
     uint64_t offset;
 };
+
+/* Index of the chip's window to such a memory, MICA_ON_CHIP_WINDOWS: it has none. AXI SRAM comes first where it is. */
+static inline unsigned viv_place_window(const struct viv_chip *chip, enum viv_place place)
+{
+    unsigned vip = chip->on_chip[1].size ? 1 : 0;
+    if (place == VIV_IN_AXI_SRAM && vip)
+        return 0;
+    return place == VIV_IN_VIP_SRAM && chip->on_chip[vip].size ? vip : MICA_ON_CHIP_WINDOWS;
+}
 
 /* A byte of a storage. */
 struct viv_ref {
@@ -58,9 +69,14 @@ struct viv_nn {
     uint32_t out_x_stride, out_y_stride;
     bool first_pixel; /* pooling mode 3: the top left of each 2x2 is kept */
     bool relu;
+    bool depthwise; /* in hardware: kernel k sees plane k only */
     uint8_t in_zero_point, out_zero_point;
     uint32_t post_multiplier, post_shift;
     struct viv_tile tile;
+    uint64_t stream_bytes; /* what the coefficients are expected to take, and how dense they are: set with the tile */
+    double density;
+    uint32_t sram_bytes; /* on-chip memory that this job's caches may use, up to this offset; 0: all */
+    enum viv_place in_place, out_place;
     uint32_t weights;      /* index in the plan */
     uint32_t first_kernel; /* of the weights: the job computes out_c of their kernels */
     struct viv_coefficients coefficients;
@@ -107,6 +123,7 @@ struct viv_plan {
     const struct viv_chip *chip;
     const struct mica_partition *partition;
     const struct mica_graph *graph;
+    struct mica_compile_options options;
     struct mica_threads *threads;
     struct mica_log *log;
 
@@ -118,6 +135,7 @@ struct viv_plan {
     uint32_t weights_count, weights_capacity;
     struct viv_value *values; /* per graph tensor */
     uint64_t scratch_bytes;
+    struct mica_on_chip on_chip[MICA_ON_CHIP_WINDOWS]; /* used ranges, device addresses */
 };
 
 int viv_plan_init(struct viv_plan *plan, const struct viv_chip *chip, const struct mica_partition *partition,

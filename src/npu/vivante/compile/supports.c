@@ -144,6 +144,15 @@ static bool check_channels(const struct query *query, uint32_t inputs, uint32_t 
     return true;
 }
 
+/* Nothing is known of larger kernels, on boards or in simulators. */
+static bool check_kernel(const struct query *query, const struct viv_window *window, uint32_t inputs)
+{
+    uint64_t weights = (uint64_t)window->kernel_w * window->kernel_h * window->step * window->step * inputs;
+    return weights <= VIV_MAX_KERNEL_WEIGHTS ||
+           refuse(query, "kernels of %llu weights are too large for the NN cores, at most %u are supported",
+                  (unsigned long long)weights, VIV_MAX_KERNEL_WEIGHTS);
+}
+
 /* What convolutions and fully connected layers share. */
 static bool check_product(const struct query *query, uint32_t outputs, enum mica_activation activation)
 {
@@ -177,7 +186,8 @@ static bool supports_conv(const struct query *query)
     struct viv_window window;
     return check_product(query, outputs, query->op->window.activation) &&
            check_channels(query, inputs * VIV_PHASES, outputs) &&
-           viv_window_make(query->chip, query->graph, query->op, &window, query->reason, query->size);
+           viv_window_make(query->chip, query->graph, query->op, &window, query->reason, query->size) &&
+           (depthwise || check_kernel(query, &window, inputs));
 }
 
 static bool supports_fully_connected(const struct query *query)
@@ -192,6 +202,9 @@ static bool supports_fully_connected(const struct query *query)
     uint32_t outputs = (uint32_t)weights->dims[0], inputs = (uint32_t)weights->dims[1];
     if (in->bytes != inputs || out->bytes != outputs)
         return refuse(query, "batches are not supported: %zu input values for %u weights a row", in->bytes, inputs);
+    if (inputs > VIV_MAX_KERNEL_WEIGHTS)
+        return refuse(query, "%u input values are too many for the NN cores, at most %u are supported", inputs,
+                      VIV_MAX_KERNEL_WEIGHTS);
     uint32_t size = viv_fully_connected_kernel(query->chip, inputs);
     return check_product(query, outputs, query->op->activation) &&
            check_channels(query, inputs == 1 ? 1 : inputs / (size * size), outputs);

@@ -5,8 +5,21 @@
 
 #include "npu/vivante/compile/plan.h"
 
-/* Fills in nn->tile with the cheapest choice for streams of about `stream_bytes` whose density is `density`. */
+/*
+ * Fills in nn->tile with a good choice for streams of about `stream_bytes` whose
+ * density is `density`: quick, for what is compared with many others. Both
+ * figures are kept in `nn`.
+ */
 void viv_tile_choose(const struct viv_chip *chip, struct viv_nn *nn, uint64_t stream_bytes, double density);
+
+/* The same from all useful tiles, for the figures, strides and places that `nn` has now. */
+void viv_tile_refine(const struct viv_chip *chip, struct viv_nn *nn);
+
+/* Do the chip's input and accumulator buffers hold such a tile? */
+bool viv_tile_fits(const struct viv_chip *chip, const struct viv_nn *nn, const struct viv_tile *tile);
+
+/* The job as the timing model sees it, with the tile it has. */
+struct viv_nn_job viv_tile_job(const struct viv_nn *nn);
 
 struct viv_sram {
     bool image, kernel; /* cached at all */

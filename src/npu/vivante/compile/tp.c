@@ -121,6 +121,7 @@ int viv_tp_detranspose(struct viv_plan *plan, uint32_t op, struct viv_shape shap
         set_loop(part, 0, shape.c, shape.w);
         set_loop(part, 2, shape.w * shape.c, shape.h);
         set_loop(part, 3, 1, split.size);
+        set_loop(part, 4, shape.w * shape.h * shape.c, 1);
     }
     return 0;
 }

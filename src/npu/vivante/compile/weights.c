@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "npu/vivante/compile/weights.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "util/checked.h"
 
-void viv_tap_order(uint32_t width, uint32_t height, uint16_t *order)
+void viv_tap_order(const struct viv_chip *chip, uint32_t width, uint32_t height, uint16_t *order)
 {
+    if (chip->coef_blocks_of_nine) {
+        for (uint32_t i = 0; i < width * height; i++)
+            order[i] = (uint16_t)i;
+        return;
+    }
     for (uint32_t pair = 0; pair < height; pair += 2)
         for (uint32_t block = 0; block < width; block += 3)
             for (uint32_t row = pair; row < pair + 2 && row < height; row++)
@@ -14,24 +20,26 @@ void viv_tap_order(uint32_t width, uint32_t height, uint16_t *order)
                     *order++ = (uint16_t)(row * width + column);
 }
 
-/* One channel of one kernel, all phases of it. */
-static uint8_t *gather_channel(const struct viv_weights *weights, const uint8_t *source, uint8_t *data)
+/* One channel of one kernel: `count` taps, at these places of the source, or at none. */
+static void gather_channel(const struct viv_weights *weights, const uint8_t *source, const ptrdiff_t *places,
+                           uint32_t count, uint8_t *data)
 {
-    for (uint32_t phase = 0; phase < weights->phases; phase++)
-        for (uint32_t tap = 0; tap < weights->taps; tap++) {
-            int16_t from = weights->map[phase][tap];
-            *data++ = from < 0 ? weights->zero_point : source[(size_t)from * weights->tap_stride] ^ weights->flip;
-        }
-    return data;
+    for (uint32_t i = 0; i < count; i++)
+        data[i] = places[i] < 0 ? weights->zero_point : source[places[i]] ^ weights->flip;
 }
 
 static void gather(struct viv_weights *weights)
 {
+    ptrdiff_t places[VIV_PHASES * VIV_MAX_TAPS];
+    uint32_t count = 0;
+    for (uint32_t phase = 0; phase < weights->phases; phase++)
+        for (uint32_t tap = 0; tap < weights->taps; tap++, count++)
+            places[count] = weights->map[phase][tap] * (ptrdiff_t)weights->tap_stride;
     uint8_t *data = weights->owned;
     for (uint32_t k = 0; k < weights->kernels; k++)
-        for (uint32_t z = 0; z < weights->channels; z++)
-            data = gather_channel(weights, weights->source + k * weights->kernel_stride + z * weights->channel_stride,
-                                  data);
+        for (uint32_t z = 0; z < weights->channels; z++, data += count)
+            gather_channel(weights, weights->source + k * weights->kernel_stride + z * weights->channel_stride, places,
+                           count, data);
 }
 
 static void fold_biases(struct viv_weights *weights)
@@ -44,7 +52,7 @@ static void fold_biases(struct viv_weights *weights)
             sum += data[i];
         sum -= (uint32_t)size * weights->zero_point;
         uint32_t bias = weights->bias_source ? (uint32_t)weights->bias_source[k] : 0;
-        weights->bias[k] = bias - weights->input_zero_point * sum;
+        weights->bias[k] = bias + (uint32_t)weights->bias_factor * sum;
     }
 }
 
@@ -81,15 +89,30 @@ void viv_weights_finish(struct viv_weights *weights)
     free(weights->bias);
 }
 
-double viv_weights_density(const struct viv_weights *weights)
+/* Weights that the profile looks at, spread over all of them. */
+#define PROFILE_SAMPLES 16384u
+
+static void sample(const struct viv_weights *weights, size_t count, uint32_t *counts, uint32_t *total)
 {
-    size_t size = (size_t)weights->kernels * weights->channels, used = 0;
+    size_t step = count / PROFILE_SAMPLES + 1;
+    step += step % 2 == 0; /* channels often are a power of two */
+    for (size_t i = 0; i < count; i += step, ++*total)
+        counts[weights->source[i]]++;
+}
+
+struct viv_weights_profile viv_weights_profile(const struct viv_weights *weights)
+{
+    size_t used = 0;
+    uint32_t counts[256] = {0}, total = 0;
     for (uint32_t phase = 0; phase < weights->phases; phase++)
         for (uint32_t tap = 0; tap < weights->taps; tap++)
             used += weights->map[phase][tap] >= 0;
-    size_t count = size * used, zeros = 0;
-    uint8_t zero = weights->zero_point ^ weights->flip;
-    for (size_t i = 0; i < count; i++)
-        zeros += weights->source[i] == zero;
-    return (double)(count - zeros) / ((double)size * weights->phases * weights->taps);
+    sample(weights, (size_t)weights->kernels * weights->channels * used, counts, &total);
+    double share = (double)used / ((double)weights->phases * weights->taps);
+    double zeros = counts[weights->zero_point ^ weights->flip];
+    struct viv_weights_profile profile = {.share = share, .density = (1 - zeros / total) * share};
+    for (uint32_t i = 0; i < 256; i++)
+        if (counts[i])
+            profile.entropy -= counts[i] * log2((double)counts[i] / total) / total;
+    return profile;
 }

@@ -5,14 +5,14 @@
 
 #include "util/checked.h"
 
-/* First-pixel pooling computes four times the outputs; the rule is the one that runs on boards (section 7.2). */
-static enum viv_lowering choose_lowering(const struct mica_op *op, uint32_t stride, uint32_t in_w)
+/* First-pixel pooling computes four times the outputs; the rules are those that run on boards (section 7.2). */
+static bool takes_first_pixel(const struct viv_chip *chip, const struct mica_op *op, uint32_t in_w, uint32_t channels)
 {
-    if (stride == 1)
-        return VIV_DIRECT;
     bool depthwise = op->kind == MICA_OP_DEPTHWISE_CONV_2D;
     bool pointwise = op->window.kernel_x == 1 && op->window.kernel_y == 1;
-    return pointwise || (depthwise && (in_w >= 8 || in_w <= 2)) ? VIV_FIRST_PIXEL : VIV_SPACE_TO_DEPTH;
+    if (chip->hardware_depthwise)
+        return depthwise || (pointwise && in_w >= 3 && channels > 1);
+    return pointwise || (depthwise && (in_w >= 8 || in_w <= 2));
 }
 
 static int32_t half_down(int32_t value)
@@ -42,17 +42,21 @@ static void widen_axis(uint32_t size, uint32_t *kernel, int32_t *offset, int32_t
 }
 
 /*
- * Kernels are square, except that one column of several rows is a form of its
- * own (layer type 1). A 1x1 kernel needs two channels, and a depthwise one is
- * not a pointwise stream: they become 2x2 (sections 5.1 and 7.4).
+ * Kernels are square, except that one column of several rows is known on all
+ * chips and one row of several columns on some. A 1x1 kernel needs two
+ * channels, and a depthwise one is not a pointwise stream: they become 2x2
+ * (sections 3.2, 5.1 and 7.4).
  */
-static void make_square(const struct mica_op *op, uint32_t channels, struct viv_window *window)
+static void make_square(const struct viv_chip *chip, const struct mica_op *op, uint32_t channels,
+                        struct viv_window *window)
 {
     uint32_t size = window->kernel_w > window->kernel_h ? window->kernel_w : window->kernel_h;
     bool depthwise = op->kind == MICA_OP_DEPTHWISE_CONV_2D;
     if (size == 1 && (depthwise || channels == 1))
         size = 2;
-    else if (window->kernel_w == 1)
+    else if (window->kernel_w == 1 && !(depthwise && chip->hardware_depthwise))
+        return;
+    else if (window->kernel_h == 1 && chip->thin_kernels && !depthwise)
         return;
     widen_axis(size, &window->kernel_w, &window->x_offset, &window->column, window->step);
     widen_axis(size, &window->kernel_h, &window->y_offset, &window->row, window->step);
@@ -98,14 +102,15 @@ bool viv_window_make(const struct viv_chip *chip, const struct mica_graph *graph
                  chip->max_kernel, chip->max_kernel);
         return false;
     }
-    window->lowering = choose_lowering(op, stride, window->in_w);
+    uint32_t channels = (uint32_t)in->dims[3];
+    if (stride > 1)
+        window->lowering = takes_first_pixel(chip, op, window->in_w, channels) ? VIV_FIRST_PIXEL : VIV_SPACE_TO_DEPTH;
     window->job_w = window->in_w;
     window->job_h = window->in_h;
     window->kernel_w = (uint32_t)w->kernel_x;
     window->kernel_h = (uint32_t)w->kernel_y;
     window->x_offset = -w->padding.left;
     window->y_offset = -w->padding.top;
-    uint32_t channels = (uint32_t)in->dims[3];
     if (window->lowering == VIV_SPACE_TO_DEPTH) {
         halve_axis(w->kernel_x, w->padding.left, &window->kernel_w, &window->x_offset, &window->column);
         halve_axis(w->kernel_y, w->padding.top, &window->kernel_h, &window->y_offset, &window->row);
@@ -114,16 +119,17 @@ bool viv_window_make(const struct viv_chip *chip, const struct mica_graph *graph
         window->step = 2;
         channels *= VIV_PHASES;
     }
-    make_square(op, channels, window);
+    make_square(chip, op, channels, window);
     return check_limits(chip, window, reason, size);
 }
 
-void viv_window_map(const struct viv_window *window, const struct mica_window *op, struct viv_weights *weights)
+void viv_window_map(const struct viv_chip *chip, const struct viv_window *window, const struct mica_window *op,
+                    struct viv_weights *weights)
 {
     uint16_t order[VIV_MAX_TAPS];
     weights->taps = window->kernel_w * window->kernel_h;
     weights->phases = window->step * window->step;
-    viv_tap_order(window->kernel_w, window->kernel_h, order);
+    viv_tap_order(chip, window->kernel_w, window->kernel_h, order);
     for (uint32_t phase = 0; phase < weights->phases; phase++)
         for (uint32_t i = 0; i < weights->taps; i++) {
             int32_t row = window->row + (int32_t)(window->step * (order[i] / window->kernel_w) + phase / 2);

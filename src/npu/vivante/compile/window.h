@@ -32,6 +32,7 @@ bool viv_window_make(const struct viv_chip *chip, const struct mica_graph *graph
                      struct viv_window *window, char *reason, size_t size);
 
 /* Fills in taps, phases and map of the weights of an op with such a window. */
-void viv_window_map(const struct viv_window *window, const struct mica_window *op, struct viv_weights *weights);
+void viv_window_map(const struct viv_chip *chip, const struct viv_window *window, const struct mica_window *op,
+                    struct viv_weights *weights);
 
 #endif
