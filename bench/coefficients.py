@@ -92,7 +92,9 @@ def check(rows, bars):
                 raise SystemExit(f"{where}: less is stored than the floor, so that is none")
         limit, _ = LIMITS.get((row["chip"], row["model"]), (None, None))
         if limit:
-            bars.check(f"coefficients of {row['model']} on {row['chip']}", row["total"]["bytes"], limit, "bytes", 0)
+            what = f"coefficients of {row['model']} on {row['chip']}"
+            bars.check(what, row["total"]["bytes"], limit, "bytes", 0)
+            bars.check(f"{what}, optimize=size", row["total"]["size_bytes"], limit, "bytes", 0)
     for row in rows:
         if row["chip"] in HUFFMAN_CHIPS:
             what = f"over the format's floor, {row['model']} on {row['chip']}"

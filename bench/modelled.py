@@ -67,6 +67,9 @@ def sums(measured):
     }
 
 
+PLACES = {"ddr": [], "size": ["optimize=size"], "on_chip": ["on-chip=1"]}
+
+
 def mainline_ms(tools, chip, path, *options):
     """Mainline's tiles and caches, priced by our model in this run."""
     priced = tools.run_json("bench/mainline", path, chip, *options)
@@ -75,7 +78,7 @@ def mainline_ms(tools, chip, path, *options):
 
 def measure(tools, chip, name, path):
     row = {"chip": chip, "model": name}
-    for place, options in (("ddr", []), ("on_chip", ["on-chip=1"])):
+    for place, options in PLACES.items():
         measured = tools.measure(path, f"sim:{chip}", 1, options)
         row[place] = sums(measured) if measured else None
     row["mainline_ms"] = mainline_ms(tools, chip, path)
@@ -87,7 +90,8 @@ def show(rows):
     title("Modelled time of NN jobs, ms")
     print(f"8 bytes a cycle, 64-byte bursts. +10: with {EXTRA_JOB_US} us for each depthwise job after an operation's")
     print("first, which the bar is for. Mainline: its tiles and caches, priced by the same model here. Vendor: the")
-    print("vendor compiler's own estimate. MB: device memory traffic. Tensors on chip are unverified on hardware.")
+    print("vendor compiler's own estimate. MB: device memory traffic. size: with optimize=size. Tensors on chip are")
+    print("unverified on hardware.")
     cells = []
     for row in rows:
         limits = LIMITS.get((row["chip"], row["model"]), (None, None))
@@ -96,9 +100,11 @@ def show(rows):
             part = row[place]
             line += [number(part["nn_jobs"], 0), number(part["nn_ms"]), number(part["charged_ms"]), number(limit, 1),
                      number((part["read_bytes"] + part["write_bytes"]) / 1e6, 1)] if part else ["-"] * 5
+        size = row["size"]
+        line += [number(size and size["charged_ms"])]
         cells.append(line + [number(row["mainline_ms"]), number(VENDOR.get((row["chip"], row["model"])))])
     header = ["jobs", "DDR", "+10", "bar", "MB", "jobs", "on chip", "+10", "bar", "MB"]
-    table(["model", "chip", *header, "mainline", "vendor"], cells)
+    table(["model", "chip", *header, "DDR, size +10", "mainline", "vendor"], cells)
 
 
 def difference(model, published):
@@ -138,7 +144,7 @@ def check(rows, bars):
             for place, limit in zip(("ddr", "on_chip"), limits):
                 where = "tensors in DDR" if place == "ddr" else "tensors on chip"
                 value = row[place] and row[place]["charged_ms"]
-                bars.check(f"modelled {row['model']} on {row['chip']}, {where}", value, limit, "ms")
+                bars.check(f"modelled {row['model']} on {row['chip']}, {where}", value, limit, "ms", 3)
 
 
 def run(tools, chips, models, bars):

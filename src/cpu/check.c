@@ -128,3 +128,21 @@ int mica_cpu_check_window(const struct mica_tensor *in, const struct mica_tensor
         return mica_cpu_refuse(reason, "stride, dilation, padding or kernel size out of range");
     return mica_cpu_check_activation(window->activation, reason);
 }
+
+int mica_cpu_check_weighted_window(const struct mica_graph *graph, const struct mica_op *op, int32_t channel_axis,
+                                   struct mica_cpu_reason *reason)
+{
+    int result = mica_cpu_check_operands(graph, op, 2, 1, reason);
+    if (result)
+        return result;
+    const struct mica_tensor *weights = mica_op_input(graph, op, 1), *out = mica_op_output(graph, op, 0);
+    result = mica_cpu_check_window(mica_op_input(graph, op, 0), out, &op->window, reason);
+    if (result)
+        return result;
+    if (weights->rank != 4 || weights->dims[channel_axis] != out->dims[3] || weights->dims[1] != op->window.kernel_y ||
+        weights->dims[2] != op->window.kernel_x)
+        return mica_cpu_refuse(reason, "weights do not fit the output or the window");
+    if (weights->type == MICA_TYPE_INT8 && weights->quant.count == 1 && weights->quant.zero_point[0] != 0)
+        return mica_cpu_refuse(reason, "int8 weights need a zero point of 0");
+    return mica_cpu_check_weighted(graph, op, out->dims[3], channel_axis, reason);
+}

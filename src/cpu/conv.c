@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* CONV_2D: the taps of every output pixel in a row, times the weights. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cpu/gemm.h"
@@ -8,25 +7,16 @@
 
 int mica_cpu_check_conv(const struct mica_graph *graph, const struct mica_op *op, struct mica_cpu_reason *reason)
 {
-    int result = mica_cpu_check_operands(graph, op, 2, 1, reason);
+    int result = mica_cpu_check_weighted_window(graph, op, 0, reason);
     if (result)
         return result;
     const struct mica_tensor *in = mica_op_input(graph, op, 0), *weights = mica_op_input(graph, op, 1);
-    const struct mica_tensor *out = mica_op_output(graph, op, 0);
-    result = mica_cpu_check_window(in, out, &op->window, reason);
-    if (result)
-        return result;
-    if (weights->rank != 4 || weights->dims[0] != out->dims[3] || weights->dims[1] != op->window.kernel_y ||
-        weights->dims[2] != op->window.kernel_x)
-        return mica_cpu_refuse(reason, "weights do not fit the output or the window");
     if (weights->dims[3] != in->dims[3])
         return mica_cpu_refuse(reason, "weights for %d input channels on %d (grouped convolution is not supported)",
                                weights->dims[3], in->dims[3]);
     if (mica_cpu_elements(weights) / (size_t)weights->dims[0] > MICA_GEMM_MAX_TAPS)
         return mica_cpu_refuse(reason, "more than %zu weights for one output", MICA_GEMM_MAX_TAPS);
-    if (weights->type == MICA_TYPE_INT8 && weights->quant.count == 1 && weights->quant.zero_point[0] != 0)
-        return mica_cpu_refuse(reason, "int8 weights need a zero point of 0");
-    return mica_cpu_check_weighted(graph, op, out->dims[3], 0, reason);
+    return 0;
 }
 
 struct conv {
@@ -114,33 +104,13 @@ static int run_float(const struct mica_cpu_call *call, struct conv *conv, size_t
 
 static int run_integer(const struct mica_cpu_call *call, struct conv *conv, size_t taps)
 {
-    const struct mica_tensor *in = mica_cpu_input(call, 0), *weights = mica_cpu_input(call, 1);
-    const struct mica_tensor *out = mica_cpu_output(call, 0);
-    struct mica_requant requant;
-    size_t channels = (size_t)out->dims[3];
-    int result = mica_requant_init(&requant, call, call->op->window.activation, channels,
-                                   in->type == MICA_TYPE_UINT8 ? MICA_TFLITE_TWICE_SINGLE : MICA_TFLITE_TWICE);
-    if (result)
-        return result;
+    const struct mica_tensor *in = mica_cpu_input(call, 0), *out = mica_cpu_output(call, 0);
+    struct mica_gemm gemm = {.rows = pixels_of(out), .columns = (size_t)out->dims[3], .pack = pack, .user = conv};
     conv->depth = mica_gemm_depth(taps);
     conv->flip = mica_cpu_flip(in);
     conv->zero_point = mica_cpu_zero_point(in);
-    int16_t *packed = mica_gemm_pack_weights(weights, mica_cpu_input_data(call, 1), channels, taps, call->threads);
-    struct mica_gemm gemm = {
-        .rows = pixels_of(out),
-        .columns = channels,
-        .depth = conv->depth,
-        .pack = pack,
-        .user = conv,
-        .weights = packed,
-        .bias = mica_cpu_input_data(call, 2),
-        .requant = &requant,
-        .output = mica_cpu_output_data(call, 0),
-    };
-    result = packed ? mica_gemm_run(&gemm, call->threads, call->log) : mica_fail_nomem(call->log);
-    free(packed);
-    mica_requant_finish(&requant);
-    return result;
+    return mica_gemm_run_call(&gemm, call, taps, call->op->window.activation,
+                              in->type == MICA_TYPE_UINT8 ? MICA_TFLITE_TWICE_SINGLE : MICA_TFLITE_TWICE);
 }
 
 int mica_cpu_conv(const struct mica_cpu_call *call)

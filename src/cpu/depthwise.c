@@ -10,22 +10,16 @@
 
 int mica_cpu_check_depthwise(const struct mica_graph *graph, const struct mica_op *op, struct mica_cpu_reason *reason)
 {
-    int result = mica_cpu_check_operands(graph, op, 2, 1, reason);
+    int result = mica_cpu_check_weighted_window(graph, op, 3, reason);
     if (result)
         return result;
     const struct mica_tensor *in = mica_op_input(graph, op, 0), *weights = mica_op_input(graph, op, 1);
     const struct mica_tensor *out = mica_op_output(graph, op, 0);
-    result = mica_cpu_check_window(in, out, &op->window, reason);
-    if (result)
-        return result;
-    if (weights->rank != 4 || weights->dims[0] != 1 || weights->dims[3] != out->dims[3] ||
-        weights->dims[1] != op->window.kernel_y || weights->dims[2] != op->window.kernel_x)
+    if (weights->dims[0] != 1)
         return mica_cpu_refuse(reason, "weights do not fit the output or the window");
     if ((int64_t)in->dims[3] * op->window.depth_multiplier != out->dims[3])
         return mica_cpu_refuse(reason, "the depth multiplier does not fit input and output channels");
-    if (weights->type == MICA_TYPE_INT8 && weights->quant.count == 1 && weights->quant.zero_point[0] != 0)
-        return mica_cpu_refuse(reason, "int8 weights need a zero point of 0");
-    return mica_cpu_check_weighted(graph, op, out->dims[3], 3, reason);
+    return 0;
 }
 
 struct depthwise {

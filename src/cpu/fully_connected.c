@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* FULLY_CONNECTED: rows of inputs times the weights. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cpu/gemm.h"
@@ -65,31 +64,12 @@ static int run_float(const struct mica_cpu_call *call, const struct dense *dense
 
 static int run_integer(const struct mica_cpu_call *call, struct dense *dense, size_t rows, size_t columns)
 {
-    const struct mica_tensor *in = mica_cpu_input(call, 0), *weights = mica_cpu_input(call, 1);
-    struct mica_requant requant;
-    int result = mica_requant_init(&requant, call, call->op->activation, columns, MICA_TFLITE_ONCE);
-    if (result)
-        return result;
+    const struct mica_tensor *in = mica_cpu_input(call, 0);
+    struct mica_gemm gemm = {.rows = rows, .columns = columns, .pack = pack, .user = dense};
     dense->depth = mica_gemm_depth(dense->taps);
     dense->flip = mica_cpu_flip(in);
     dense->zero_point = mica_cpu_zero_point(in);
-    int16_t *packed =
-        mica_gemm_pack_weights(weights, mica_cpu_input_data(call, 1), columns, dense->taps, call->threads);
-    struct mica_gemm gemm = {
-        .rows = rows,
-        .columns = columns,
-        .depth = dense->depth,
-        .pack = pack,
-        .user = dense,
-        .weights = packed,
-        .bias = mica_cpu_input_data(call, 2),
-        .requant = &requant,
-        .output = mica_cpu_output_data(call, 0),
-    };
-    result = packed ? mica_gemm_run(&gemm, call->threads, call->log) : mica_fail_nomem(call->log);
-    free(packed);
-    mica_requant_finish(&requant);
-    return result;
+    return mica_gemm_run_call(&gemm, call, dense->taps, call->op->activation, MICA_TFLITE_ONCE);
 }
 
 int mica_cpu_fully_connected(const struct mica_cpu_call *call)

@@ -127,3 +127,23 @@ int mica_gemm_run(const struct mica_gemm *gemm, struct mica_threads *threads, st
     mica_parallel_for(threads, row_tasks * run.column_tasks, run_task, &run);
     return run.out_of_memory ? mica_fail_nomem(log) : 0;
 }
+
+int mica_gemm_run_call(struct mica_gemm *gemm, const struct mica_cpu_call *call, size_t taps,
+                       enum mica_activation activation, enum mica_tflite_rounding rounding)
+{
+    struct mica_requant requant;
+    int result = mica_requant_init(&requant, call, activation, gemm->columns, rounding);
+    if (result)
+        return result;
+    int16_t *weights = mica_gemm_pack_weights(mica_cpu_input(call, 1), mica_cpu_input_data(call, 1), gemm->columns,
+                                              taps, call->threads);
+    gemm->depth = mica_gemm_depth(taps);
+    gemm->weights = weights;
+    gemm->bias = mica_cpu_input_data(call, 2);
+    gemm->requant = &requant;
+    gemm->output = mica_cpu_output_data(call, 0);
+    result = weights ? mica_gemm_run(gemm, call->threads, call->log) : mica_fail_nomem(call->log);
+    free(weights);
+    mica_requant_finish(&requant);
+    return result;
+}

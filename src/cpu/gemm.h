@@ -48,6 +48,10 @@ static inline void mica_gemm_widen(const uint8_t *in, size_t count, uint8_t flip
 /* output[row][column] = requant(bias + sum over taps), sums modulo 2^32. -ENOMEM or 0. */
 int mica_gemm_run(const struct mica_gemm *gemm, struct mica_threads *threads, struct mica_log *log);
 
+/* The same for a call of an 8-bit operation: needs rows, columns, pack and user, and fills in the rest. */
+int mica_gemm_run_call(struct mica_gemm *gemm, const struct mica_cpu_call *call, size_t taps,
+                       enum mica_activation activation, enum mica_tflite_rounding rounding);
+
 struct mica_gemm_float {
     size_t rows, columns, taps;
     void (*pack)(const void *user, size_t row, float *out); /* `taps` values */

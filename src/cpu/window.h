@@ -50,4 +50,8 @@ static inline struct mica_span mica_image_columns(const struct mica_image *image
 int mica_cpu_check_window(const struct mica_tensor *in, const struct mica_tensor *out, const struct mica_window *window,
                           struct mica_cpu_reason *reason);
 
+/* All that a convolution of either kind needs; its output channels are `channel_axis` of the weights. */
+int mica_cpu_check_weighted_window(const struct mica_graph *graph, const struct mica_op *op, int32_t channel_axis,
+                                   struct mica_cpu_reason *reason);
+
 #endif

@@ -39,7 +39,7 @@ sys.path.insert(0, str(ROOT / "tests" / "pytools"))
 def read_list(name):
     entries = []
     for number, line in enumerate((LISTS / f"{name}.txt").read_text().splitlines(), 1):
-        if not line.strip():
+        if not line.strip() or line.startswith("#"):
             continue
         pattern, _, reason = line.partition("#")
         if not reason.strip():

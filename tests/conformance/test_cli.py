@@ -320,6 +320,12 @@ def test_an_executable_answers_as_its_model(executable, tmp_path, profile):
     assert [j["cycles"] for j in again["jobs"]] == [j["cycles"] for j in profile["jobs"]]
 
 
+def test_an_executable_saved_again_is_the_same(executable, tmp_path):
+    text = mica("compile", executable, "--device", SIM, "-o", tmp_path / "again").out
+    assert (tmp_path / "again").read_bytes() == executable.read_bytes()
+    assert "saved" in text and "the model:" not in text  # its size isn't that of the file which was read
+
+
 def test_compiling_twice_gives_the_same_file(executable, tmp_path):
     mica("compile", MODEL, "--device", SIM, "-o", tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == executable.read_bytes()

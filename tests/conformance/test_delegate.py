@@ -62,6 +62,8 @@ def test_nothing_of_the_host_or_of_cpp_is_imported(delegate_path):
     ({"log_level": "loud"}, "error, warning, info or debug"),
     ({"threads": "-1"}, "number from 0"),
     ({"threads": "1000000"}, "number from 0"),
+    ({"on_chip": "yes"}, "option on_chip must be 0 or 1"),
+    ({"optimize": "everything"}, "option optimize must be speed or size"),
 ])
 def test_a_bad_option_is_an_error_that_says_what_would_do(runner, options, words):
     with pytest.raises(ValueError, match=words.replace("(", r"\(")):
@@ -127,6 +129,34 @@ def test_threads_do_not_change_results(runner, threads):
     delegate = runner.load(runner.path, {"threads": threads})
     got = runner.run(runner.delegated_interpreter(model, [delegate]), inputs)
     np.testing.assert_array_equal(got[0], runner.delegated(model, inputs)[0])
+
+
+def deep():
+    m = model_builder.Model("uint8", seed=30)
+    x = m.input((1, 28, 28, 32))
+    for _ in range(4):
+        x = m.conv2d(x, 32, (3, 3))
+    return m.finish([x])
+
+
+@pytest.mark.parametrize("device", ["sim:a311d", "sim:imx8mp", "sim:s905d3"])
+@pytest.mark.parametrize("options", [{"on_chip": "1"}, {"optimize": "size"}, {"on_chip": "1", "optimize": "size"}])
+def test_compile_options_do_not_change_results(runner, device, options):
+    model = deep()
+    inputs = runner.inputs(model)
+    expected, got = (runner.run(runner.delegated_interpreter(model, [runner.load(runner.path, {"device": device, **o})]),
+                                inputs) for o in ({}, options))
+    np.testing.assert_array_equal(got[0], expected[0])
+
+
+def test_on_chip_memory_is_warned_about_by_default(delegate_path, tmp_path):
+    path = tmp_path / "deep.tflite"
+    path.write_bytes(deep())
+    code = RUN.replace("model_content=model_builder.conv2d((8, 8), 4, 8)", f"model_path={str(path)!r}")
+    _, err = stages(delegate_path, code.replace("OPTIONS", "{}"), MICA_ON_CHIP="1", MICA_DEVICE="sim:a311d")
+    assert any("warning" in line and "not verified on hardware" in line for line in mica_lines(err))
+    _, err = stages(delegate_path, code.replace("OPTIONS", "{}"))
+    assert not mica_lines(err)
 
 
 # ---- partitions ---------------------------------------------------------------

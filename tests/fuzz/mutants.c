@@ -45,8 +45,9 @@ struct progress {
 struct work {
     const struct model *models;
     size_t model_count;
-    char path[64]; /* the mutant's file */
-    char input[64];
+    char folder[64];
+    char path[80]; /* the mutant's file */
+    char input[80];
     FILE *null;
     struct progress *progress;
 };
@@ -317,8 +318,10 @@ static bool read_model(const char *path, struct model *model)
 static void set_paths(struct work *work)
 {
     const char *folder = getenv("TMPDIR");
-    snprintf(work->path, sizeof work->path, "%.30s/mica-mutant-%ld.tflite", folder ? folder : "/tmp", (long)getpid());
-    snprintf(work->input, sizeof work->input, "%.30s/mica-mutant-%ld.bin", folder ? folder : "/tmp", (long)getpid());
+    snprintf(work->folder, sizeof work->folder, "%.30s/mica-mutants-XXXXXX", folder ? folder : "/tmp");
+    need(mkdtemp(work->folder));
+    snprintf(work->path, sizeof work->path, "%s/mutant.tflite", work->folder);
+    snprintf(work->input, sizeof work->input, "%s/in.bin", work->folder);
 }
 
 /* One process's share; its exit status tells of leaks too, under LeakSanitizer. */
@@ -330,6 +333,7 @@ static void child(struct work *work, unsigned long first, unsigned long step, un
         try_mutant(work, seed);
     unlink(work->path);
     unlink(work->input);
+    rmdir(work->folder);
     fclose(work->null);
 }
 

@@ -20,7 +20,7 @@ struct fixture {
     mica_model model;
     mica_executable *executable;
     mica_session *session;
-    char directory[64];
+    char parent[32], directory[64];
 };
 
 static int32_t add_tensor(struct mica_graph *graph, const char *name)
@@ -66,10 +66,12 @@ static struct mica_graph *make_graph(void)
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    snprintf(f->directory, sizeof f->directory, "/tmp/mica-capture-%d", (int)getpid());
+    strcpy(f->parent, "/tmp/mica-capture-XXXXXX");
+    assert_non_null(mkdtemp(f->parent));
+    snprintf(f->directory, sizeof f->directory, "%s/capture", f->parent);
     assert_int_equal(mica_context_create(&f->context), 0);
     f->device = fake_device_open(f->context);
-    f->model = (mica_model){.context = f->context, .graph = make_graph()};
+    f->model = (mica_model){.context = f->context, .graph = make_graph(), .name = "some.tflite"};
     assert_int_equal(mica_executable_compile(&f->model, f->device, &f->executable), 0);
     assert_int_equal(mica_session_create(f->executable, &f->session), 0);
     *state = f;
@@ -85,7 +87,7 @@ static int teardown(void **state)
     mica_graph_destroy(f->model.graph);
     mica_device_close(f->device);
     mica_context_destroy(f->context);
-    snprintf(command, sizeof command, "rm -r '%s'", f->directory);
+    snprintf(command, sizeof command, "rm -r '%s'", f->parent);
     assert_int_equal(system(command), 0);
     free(f);
     return 0;
@@ -125,8 +127,8 @@ static const uint8_t input[6] = {1, 2, 3, 250, 251, 252};
 static void the_run_has_its_tensors_with_values(void **state)
 {
     struct fixture *f = *state;
-    const char *kind, *name, *type;
-    int index, bytes, zero_point, rows, columns;
+    const char *kind, *name, *type, *address, *key;
+    int index, bytes, zero_point, rows, columns, bo, offset, flip_sign;
     double scale;
     assert_int_equal(mica_session_set_input(f->session, 0, input, 6), 0);
     assert_int_equal(mica_session_capture(f->session, f->directory), 0);
@@ -135,14 +137,29 @@ static void the_run_has_its_tensors_with_values(void **state)
     json_t *run = read_json(f, "run.json"), *tensors = json_object_get(run, "tensors");
     assert_int_equal(json_array_size(tensors), 2);
     assert_string_equal(json_string_value(json_object_get(run, "chip")), "fakechip");
-    assert_int_equal(json_unpack(json_array_get(tensors, 1), "{s:s, s:i, s:s, s:s, s:i, s:f, s:i, s:[i, i!]!}", "kind",
-                                 &kind, "index", &index, "name", &name, "type", &type, "bytes", &bytes, "scale", &scale,
-                                 "zero_point", &zero_point, "shape", &rows, &columns),
+    static const char *const keys[] = {"model", "delegate", "seed", "driver", "chip", "tensors"};
+    size_t next = 0;
+    json_t *value;
+    json_object_foreach(run, key, value) assert_string_equal(key, keys[next++]);
+    assert_int_equal(next, 6);
+    assert_string_equal(json_string_value(json_object_get(run, "model")), "some.tflite");
+    assert_string_equal(json_string_value(json_object_get(run, "delegate")), "Mica 0.1.0");
+    assert_int_equal(json_integer_value(json_object_get(run, "seed")), 0);
+    assert_int_equal(json_unpack(json_array_get(tensors, 1),
+                                 "{s:s, s:i, s:s, s:s, s:i, s:f, s:i, s:[i, i!], s:i, s:s, s:i, s:b!}", "kind", &kind,
+                                 "index", &index, "name", &name, "type", &type, "bytes", &bytes, "scale", &scale,
+                                 "zero_point", &zero_point, "shape", &rows, &columns, "bo", &bo, "va", &address,
+                                 "offset", &offset, "flip_sign", &flip_sign),
                      0);
     assert_string_equal(kind, "output");
     assert_string_equal(name, "f");
     assert_string_equal(type, "UINT8");
     assert_true(index == 0 && bytes == 6 && scale == 0.5 && zero_point == 3 && rows == 1 && columns == 6);
+    /* What the last job writes is the output. */
+    uint32_t stream[3];
+    assert_int_equal(read_file(f, "submit_0002/stream.bin", (uint8_t *)stream, sizeof stream), sizeof stream);
+    assert_int_equal(strtoull(address, NULL, 0) + (unsigned)offset, stream[1]);
+    assert_true(bo > 0 && !flip_sign);
     json_decref(run);
 }
 

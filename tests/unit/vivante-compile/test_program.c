@@ -158,9 +158,10 @@ static void run_out_of_memory(const struct mica_compile_options *options)
 
 static void run_out_of_memory_twice(void)
 {
-    const struct mica_compile_options size = {.optimize_size = true};
+    const struct mica_compile_options size = {.optimize_size = true}, on_chip = {.on_chip = true};
     run_out_of_memory(NULL);
     run_out_of_memory(&size);
+    run_out_of_memory(&on_chip);
 }
 
 static void running_out_of_memory_is_an_error_and_nothing_else(void **state)
