@@ -22,7 +22,8 @@ struct viv_weights *viv_conv_weights(struct viv_plan *plan, const struct mica_op
     return weights;
 }
 
-int viv_conv_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref)
+/* The job's input: the operation's, planar, or its space-to-depth form. */
+static int find_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref)
 {
     uint32_t tensor = (uint32_t)plan->graph->ops[op].inputs[0];
     const struct mica_tensor *t = &plan->graph->tensors[tensor];
@@ -58,8 +59,8 @@ int viv_conv_arithmetic(struct viv_plan *plan, const struct mica_op *op, enum mi
     return 0;
 }
 
-int viv_conv_geometry(struct viv_plan *plan, const struct mica_op *op, const struct viv_window *window,
-                      struct viv_nn *nn)
+static int set_geometry(struct viv_plan *plan, const struct mica_op *op, const struct viv_window *window,
+                        struct viv_nn *nn)
 {
     nn->in_w = nn->in_x_stride = window->job_w;
     nn->in_h = nn->in_y_stride = window->job_h;
@@ -75,25 +76,34 @@ int viv_conv_geometry(struct viv_plan *plan, const struct mica_op *op, const str
     return viv_conv_arithmetic(plan, op, op->window.activation, nn);
 }
 
+int viv_conv_begin(struct viv_plan *plan, uint32_t op_index, struct viv_window *window, struct viv_nn *nn,
+                   struct viv_weights **weights)
+{
+    const struct mica_op *op = &plan->graph->ops[op_index];
+    char reason[128];
+    if (!viv_window_make(plan->chip, plan->graph, op, window, reason, sizeof(reason)))
+        return mica_fail(plan->log, -ENOTSUP, "%s", reason);
+    int error = set_geometry(plan, op, window, nn);
+    if (!error)
+        error = find_input(plan, op_index, window, &nn->in);
+    if (!error)
+        error = viv_make_planar(plan, (uint32_t)op->outputs[0], &nn->out);
+    if (error)
+        return error;
+    *weights = viv_conv_weights(plan, op, &nn->weights);
+    return *weights ? 0 : -ENOMEM;
+}
+
 int viv_lower_conv(struct viv_plan *plan, uint32_t op_index)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
     const struct mica_tensor *filter = mica_op_input(plan->graph, op, 1);
     struct viv_nn nn = {0};
     struct viv_window window;
-    char reason[128];
-    if (!viv_window_make(plan->chip, plan->graph, op, &window, reason, sizeof(reason)))
-        return mica_fail(plan->log, -ENOTSUP, "%s", reason);
-    int error = viv_conv_geometry(plan, op, &window, &nn);
-    if (!error)
-        error = viv_conv_input(plan, op_index, &window, &nn.in);
-    if (!error)
-        error = viv_make_planar(plan, (uint32_t)op->outputs[0], &nn.out);
+    struct viv_weights *weights;
+    int error = viv_conv_begin(plan, op_index, &window, &nn, &weights);
     if (error)
         return error;
-    struct viv_weights *weights = viv_conv_weights(plan, op, &nn.weights);
-    if (!weights)
-        return -ENOMEM;
     weights->kernels = (uint32_t)filter->dims[0];
     weights->channels = (uint32_t)filter->dims[3];
     weights->tap_stride = weights->channels;

@@ -10,13 +10,11 @@
 struct viv_weights *viv_conv_weights(struct viv_plan *plan, const struct mica_op *op, uint32_t *index);
 
 /*
- * The job's input: the operation's, planar, or its space-to-depth form.
+ * What both begin with: the window, the job's geometry, arithmetic and operands, and new weights. Channels, the
+ * weights' strides and map, and the tile are the caller's.
  */
-int viv_conv_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref);
-
-/* Geometry, arithmetic and zero points of the job; channels, addresses, weights and tile are the caller's. */
-int viv_conv_geometry(struct viv_plan *plan, const struct mica_op *op, const struct viv_window *window,
-                      struct viv_nn *nn);
+int viv_conv_begin(struct viv_plan *plan, uint32_t op_index, struct viv_window *window, struct viv_nn *nn,
+                   struct viv_weights **weights);
 
 /* Requantization, zero points and activation of an op whose inputs are 0 = data and 1 = weights. */
 int viv_conv_arithmetic(struct viv_plan *plan, const struct mica_op *op, enum mica_activation activation,

@@ -153,19 +153,10 @@ int viv_lower_depthwise(struct viv_plan *plan, uint32_t op_index)
     const struct mica_op *op = &plan->graph->ops[op_index];
     struct viv_nn nn = {0};
     struct viv_window window;
-    char reason[128];
-    if (!viv_window_make(plan->chip, plan->graph, op, &window, reason, sizeof(reason)))
-        return mica_fail(plan->log, -ENOTSUP, "%s", reason);
-    int error = viv_conv_geometry(plan, op, &window, &nn);
-    if (!error)
-        error = viv_conv_input(plan, op_index, &window, &nn.in);
-    if (!error)
-        error = viv_make_planar(plan, (uint32_t)op->outputs[0], &nn.out);
+    struct viv_weights *weights;
+    int error = viv_conv_begin(plan, op_index, &window, &nn, &weights);
     if (error)
         return error;
-    struct viv_weights *weights = viv_conv_weights(plan, op, &nn.weights);
-    if (!weights)
-        return -ENOMEM;
     weights->kernels = (uint32_t)mica_op_input(plan->graph, op, 1)->dims[3];
     weights->channels = 1;
     weights->tap_stride = weights->kernels;
