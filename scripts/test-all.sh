@@ -11,7 +11,7 @@ CC=clang CXX=clang++ build_mica build-sanitized -Dbuildtype=debugoptimized -Dtes
     -Db_sanitize=address,undefined -Db_lundef=false
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 say "Unit tests under the sanitizers"
-run_meson_tests build-sanitized
+run_meson_tests build-sanitized -t 4 # sanitizers are slow, and so may the machine be
 
 models=(share/mica/*.tflite)
 for model in ../shared/captures/*/model.tflite ../shared/models/ops_*/*.tflite ../shared/models/tiny_*.tflite; do
