@@ -39,24 +39,42 @@ static bool page_range(uint64_t address, uint64_t size)
            size <= MICA_DEVICE_SPACE - address;
 }
 
-static int map(struct mica_device_memory *memory, uint64_t address, uint64_t size, int flags, int fd)
+/* Nothing of the host's may ever be placed where a device address will be mapped later. */
+static bool reserve(struct mica_device_memory *memory, uint64_t address, uint64_t size)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    return mmap(memory->base + address, size, PROT_NONE, flags, -1, 0) != MAP_FAILED;
+}
+
+int mica_device_memory_map(struct mica_device_memory *memory, uint64_t address, uint64_t size)
 {
     if (!page_range(address, size))
         return -EINVAL;
     if (size == 0)
         return 0;
-    void *at = mmap(memory->base + address, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
-    return at == MAP_FAILED ? -errno : 0;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    return mmap(memory->base + address, size, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED ? -errno : 0;
 }
 
-int mica_device_memory_map(struct mica_device_memory *memory, uint64_t address, uint64_t size)
-{
-    return map(memory, address, size, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-}
-
+/*
+ * Mapped elsewhere first, then moved: the driver behind the file may refuse
+ * when the old mapping of the range is gone already, and leave a hole.
+ */
 int mica_device_memory_map_file(struct mica_device_memory *memory, uint64_t address, uint64_t size, int fd)
 {
-    return map(memory, address, size, MAP_SHARED, fd);
+    if (!page_range(address, size))
+        return -EINVAL;
+    if (size == 0)
+        return 0;
+    void *elsewhere = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (elsewhere == MAP_FAILED)
+        return -errno;
+    if (mremap(elsewhere, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, memory->base + address) != MAP_FAILED)
+        return 0;
+    int error = -errno;
+    munmap(elsewhere, size);
+    reserve(memory, address, size);
+    return error;
 }
 
 void mica_device_memory_unmap(struct mica_device_memory *memory, uint64_t address, uint64_t size)
@@ -64,8 +82,7 @@ void mica_device_memory_unmap(struct mica_device_memory *memory, uint64_t addres
     if (!page_range(address, size) || size == 0)
         return;
     mica_device_memory_protect(memory, address, size, 0);
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    if (mmap(memory->base + address, size, PROT_NONE, flags, -1, 0) == MAP_FAILED)
+    if (!reserve(memory, address, size))
         /* Out of mappings: the range stays reserved, its contents at least go back to the system. */
         madvise(memory->base + address, size, MADV_DONTNEED);
 }

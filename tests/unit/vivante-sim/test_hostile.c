@@ -175,6 +175,19 @@ static void a_job_fetches_only_what_taps_read(void **state)
     bench_close(&bench);
 }
 
+/* The depthwise bit is another format's; V7 kernels are whole. */
+static void depthwise_has_no_v7_stream(void **state)
+{
+    struct bench bench;
+    uint32_t words[VIV_NN_WORDS];
+    open_bench(&bench, &bench_imx8mp);
+    good_nn(&bench, words, true);
+    viv_sim_read_v7(bench.sim);
+    assert_int_equal(run_nn(&bench, words), -EIO);
+    assert_non_null(strstr(bench.log.last_error, "V7"));
+    bench_close(&bench);
+}
+
 /* What there is to damage. */
 static const struct victim {
     const struct mica_chip *chip;
@@ -368,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_streams),
         cmocka_unit_test(a_job_fetches_only_what_taps_read),
+        cmocka_unit_test(depthwise_has_no_v7_stream),
         cmocka_unit_test(damaged_nn_descriptors),
         cmocka_unit_test(damaged_coefficients),
         cmocka_unit_test(random_coefficients),

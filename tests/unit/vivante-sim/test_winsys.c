@@ -3,7 +3,10 @@
 #include "support.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "npu/vivante/hw/states.h"
 #include "winsys/winsys.h"
@@ -75,6 +78,28 @@ static struct mica_bo *new_bo(struct device *device, uint64_t size)
     struct mica_bo *bo;
     assert_int_equal(device->winsys->bo_create(device->winsys, size, &bo), 0);
     return bo;
+}
+
+/*
+ * A file of huge pages that the system does not have is refused by its own driver, late. The range must stay reserved:
+ * what the host maps meanwhile may not lie where device memory will be. On a system with huge pages it is mapped.
+ */
+static void a_file_that_cannot_be_mapped_leaves_no_hole(void **state)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    struct mica_device_memory memory;
+    unsigned char resident;
+    int fd = memfd_create("huge", MFD_HUGETLB);
+    if (fd < 0 || ftruncate(fd, HUGE_PAGE))
+        skip();
+    assert_int_equal(mica_device_memory_create(&memory), 0);
+    uint64_t address = HUGE_PAGE - (uintptr_t)memory.base % HUGE_PAGE;
+    int result = mica_device_memory_map_file(&memory, address, HUGE_PAGE, fd);
+    assert_true(result <= 0);
+    for (uint64_t page = 0; page < HUGE_PAGE; page += MICA_DEVICE_PAGE)
+        assert_int_equal(mincore(memory.base + address + page, MICA_DEVICE_PAGE, &resident), 0);
+    mica_device_memory_destroy(&memory);
+    close(fd);
 }
 
 static void buffers_are_aligned_apart_and_reused(void **state)
@@ -277,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_open_and_close),
         cmocka_unit_test(remapped_memory_is_zero),
+        cmocka_unit_test(a_file_that_cannot_be_mapped_leaves_no_hole),
         cmocka_unit_test(buffers_are_aligned_apart_and_reused),
         cmocka_unit_test(buffers_that_cannot_be_are_refused),
         cmocka_unit_test(a_submission_runs_and_reports),

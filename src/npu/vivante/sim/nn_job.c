@@ -52,6 +52,8 @@ static int check_features(struct viv_sim *sim, uint32_t address, const uint32_t 
         return 0;
     if (!chip->hardware_depthwise)
         return refuse(sim, address, VIV_NN_DEPTHWISE, 1, "this chip has no depthwise mode");
+    if (sim->coef_format == VIV_COEF_V7)
+        return refuse(sim, address, VIV_NN_DEPTHWISE, 1, "V7 coefficient streams have no depthwise kernels");
     uint32_t channels = viv_nn_get(words, VIV_NN_KERNEL_Z_SIZE);
     if (channels != 1 && channels != viv_nn_get(words, VIV_NN_OUT_IMAGE_Z_SIZE))
         return refuse(sim, address, VIV_NN_KERNEL_Z_SIZE, channels,
