@@ -6,12 +6,10 @@
 #include <string.h>
 
 #include "npu/vivante/sim/coef_huffman_bits.h"
+#include "npu/vivante/sim/coef_order.h"
 #include "util/checked.h"
 
-#define STREAM_ALIGNMENT 64u
-#define MAX_KERNEL_PIXELS 225u /* 15 x 15, what the descriptor can say */
-#define CHANNELS_A_STEP 6u     /* of a 1x1 kernel in V7's order */
-#define BLOCK_TAPS 9u          /* of a flattened kernel in V8's */
+#define BLOCK_TAPS 9u /* of a flattened kernel in V8's order */
 
 /* One core's stream being decoded. */
 struct core {
@@ -36,13 +34,6 @@ struct decoder {
     uint8_t order[MAX_KERNEL_PIXELS]; /* place of a block's i-th weight */
     struct core cores[VIV_MAX_CORES];
 };
-
-static uint32_t load32(const uint8_t *bytes)
-{
-    uint32_t word;
-    memcpy(&word, bytes, sizeof word);
-    return word;
-}
 
 /* ---- the header --------------------------------------------------------- */
 
@@ -125,16 +116,6 @@ int viv_coef_huffman_size(const uint8_t *header, const struct viv_huffman_shape 
 
 /* ---- the order of the bytes --------------------------------------------- */
 
-/* Blocks of three columns by two rows, upper row first (specification, section 5.1). */
-static void order_pairs_of_rows(uint8_t *next, uint32_t width, uint32_t height)
-{
-    for (uint32_t row = 0; row < height; row += 2)
-        for (uint32_t column = 0; column < width; column += 3)
-            for (uint32_t r = row; r < row + 2 && r < height; r++)
-                for (uint32_t q = column; q < column + 3 && q < width; q++)
-                    *next++ = (uint8_t)(r * width + q);
-}
-
 static void plan_blocks(struct decoder *decoder)
 {
     const struct viv_huffman_shape *shape = decoder->shape;
@@ -146,7 +127,7 @@ static void plan_blocks(struct decoder *decoder)
         decoder->block = shape->depthwise ? (uint32_t)mica_align(taps, BLOCK_TAPS) : BLOCK_TAPS;
     } else if (pixels > 1) {
         decoder->block = pixels;
-        order_pairs_of_rows(decoder->order, shape->kernel_w, shape->kernel_h);
+        order_blocks(decoder->order, shape->kernel_w, shape->kernel_h);
     } else {
         decoder->block = CHANNELS_A_STEP;
     }

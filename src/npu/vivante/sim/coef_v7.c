@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "npu/vivante/sim/coef_order.h"
 #include "util/bits.h"
 #include "util/checked.h"
-
-#define STREAM_ALIGNMENT 64u
-#define MAX_KERNEL_PIXELS 225u /* 15 x 15, what the descriptor can say */
-#define CHANNELS_A_STEP 6u     /* of a 1x1 kernel */
 
 /* The order in which a stream brings a kernel's weights: step by step, `size` weights in each but the last. */
 struct steps {
@@ -44,13 +41,6 @@ size_t viv_coef_v7_header_bytes(uint32_t cores)
     return (size_t)mica_align(4 * (uint64_t)cores, STREAM_ALIGNMENT);
 }
 
-static uint32_t load32(const uint8_t *bytes)
-{
-    uint32_t word;
-    memcpy(&word, bytes, sizeof word);
-    return word;
-}
-
 int viv_coef_v7_size(const uint8_t *header, uint32_t cores, uint64_t address, struct mica_log *log, uint64_t *size)
 {
     *size = viv_coef_v7_header_bytes(cores);
@@ -64,24 +54,13 @@ int viv_coef_v7_size(const uint8_t *header, uint32_t cores, uint64_t address, st
     return 0;
 }
 
-/* Blocks of three columns by two rows, upper row first (specification, section 5.1). */
-static void order_blocks(struct steps *steps, uint32_t width, uint32_t height)
-{
-    uint8_t *next = steps->order;
-    for (uint32_t row = 0; row < height; row += 2)
-        for (uint32_t column = 0; column < width; column += 3)
-            for (uint32_t r = row; r < row + 2 && r < height; r++)
-                for (uint32_t q = column; q < column + 3 && q < width; q++)
-                    *next++ = (uint8_t)(r * width + q);
-}
-
 static void plan_steps(struct steps *steps, const struct viv_coef_shape *shape)
 {
     uint32_t pixels = shape->kernel_w * shape->kernel_h;
     if (pixels > 1) {
         steps->count = shape->channels;
         steps->size = steps->last_size = pixels;
-        order_blocks(steps, shape->kernel_w, shape->kernel_h);
+        order_blocks(steps->order, shape->kernel_w, shape->kernel_h);
         return;
     }
     steps->count = mica_cdiv(shape->channels, CHANNELS_A_STEP);
