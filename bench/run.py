@@ -11,6 +11,7 @@ import pathlib
 
 import coefficients
 import modelled
+import rockchip_timing
 import speed
 import timing_model
 from common import ROOT, Bars, Tools, models_here
@@ -40,6 +41,7 @@ def main():
         result["captures"] = modelled.run_captures(tools, chips)
     if "timing" in parts:
         result["timing"] = timing_model.run(tools, bars)
+        result["rockchip timing"] = rockchip_timing.run(tools, bars)
     bars.show()
     result["bars"] = bars.rows
     if arguments.json:

@@ -12,8 +12,9 @@
  * library prints nothing; install a log sink to see messages.
  *
  * Threads: objects of one context must not be used by two threads at once,
- * except that a session may be waited for from any thread. While a run is
- * under way in the background, the log sink may be called from its thread.
+ * except that each session may have its inputs set, be invoked and have its
+ * outputs read in a thread of its own, and be waited for from any. The log
+ * sink may be called from all threads in which a run is under way.
  */
 #ifndef MICA_MICA_H
 #define MICA_MICA_H
@@ -39,6 +40,7 @@ typedef struct mica_device mica_device;
 typedef struct mica_model mica_model;
 typedef struct mica_executable mica_executable;
 typedef struct mica_session mica_session;
+typedef struct mica_comparison mica_comparison;
 
 enum mica_type {
     MICA_TYPE_OTHER, /* exists in files, nothing here computes with it */
@@ -92,22 +94,38 @@ struct mica_device_info {
 int mica_device_list(const mica_context *context, size_t index, struct mica_device_info *info);
 
 /*
- * Opens "sim:CHIP", "drm:PATH", "accel:PATH", "cpu" (no NPU at all), or "auto"
- * (also NULL or ""): real hardware if there is any, else "sim:a311d". The
- * choice is in mica_device_name().
+ * Opens "sim:CHIP", "drm:PATH", "accel:PATH", "cpu" (no NPU at all), "CHIP" (its
+ * hardware if there is any, else its simulator), or "auto" (also NULL or ""): real
+ * hardware if there is any, else "sim:a311d". The choice is in mica_device_name().
  */
 int mica_device_open(mica_context *context, const char *name, mica_device **device);
 void mica_device_close(mica_device *device);
 const char *mica_device_name(const mica_device *device);
 
 /*
- * Sets an option of the device, for what is compiled from then on:
+ * Sets an option of the device. For what is compiled from then on:
  *   "on-chip"   "0" (default) or "1": keep tensors in on-chip memory. Faster, and
  *               unverified on hardware; a warning says so at every compilation.
  *   "optimize"  "speed" (default) or "size": search longer for smaller coefficients.
- * -EINVAL for another key or value, with a message that names the known ones.
+ *   "split"     "1" (default) to the number of the chip's cores: spread one inference over
+ *               so many. Simulators only: no kernel interface allows it.
+ * For sessions that are made from then on:
+ *   "cores"     "1" to the number of the chip's cores (default): how many of them sessions
+ *               are spread over. One session uses one core; runs on different ones go on
+ *               at the same time. Each core has weights and tensors of its own.
+ * For all runs from then on:
+ *   "clock"     MHz that a simulator's timing model counts at, if the chip has a choice.
+ * -EINVAL for another key or value, with a message that names the known ones; -ENOTSUP
+ * for what this device has no way to do.
  */
 int mica_device_configure(mica_device *device, const char *key, const char *value);
+
+/* MHz that cycles are turned into time with, 0 for "cpu". *least and *most (NULL: unwanted) get what "clock" takes,
+ * or the same where it takes nothing. */
+double mica_device_clock(const mica_device *device, double *least, double *most);
+
+/* How many cores sessions are spread over. */
+unsigned mica_device_cores(const mica_device *device);
 
 /* ---- models ----------------------------------------------------------- */
 
@@ -139,8 +157,14 @@ struct mica_operation_info {
     const char *output; /* name of its first output tensor */
     uint32_t rank;      /* shape of that output */
     const int32_t *dims;
-    uint64_t macs; /* multiply-accumulates of one inference */
+    uint64_t macs;          /* multiply-accumulates of one inference */
+    uint32_t output_count;  /* all it makes */
+    const int32_t *outputs; /* for mica_model_tensor(); negative where an optional one is absent */
 };
+
+/* All tensors of the model, constants too. */
+size_t mica_model_tensor_count(const mica_model *model);
+int mica_model_tensor(const mica_model *model, size_t index, struct mica_tensor_info *info);
 
 size_t mica_model_operation_count(const mica_model *model);
 int mica_model_operation(const mica_model *model, size_t index, struct mica_operation_info *info);
@@ -169,6 +193,12 @@ const mica_model *mica_executable_model(const mica_executable *executable);
 /* Number of partitions that run on the NPU, and of operations in them. */
 size_t mica_executable_partition_count(const mica_executable *executable);
 size_t mica_executable_npu_operation_count(const mica_executable *executable);
+
+/* Which of the partitions, in the order they run, operation `operation` is part of; -1: it runs on the CPU. */
+int mica_executable_partition_of(const mica_executable *executable, size_t operation);
+
+/* How many cores one inference is split over: 1 unless it was compiled with "split". */
+unsigned mica_executable_split(const mica_executable *executable);
 
 /* What the programs of an executable take, in bytes. */
 struct mica_memory_info {
@@ -232,10 +262,21 @@ struct mica_job_info {
     uint64_t write_bytes;
     uint64_t coefficient_bytes; /* of read_bytes */
     bool estimate;              /* the figures come from a timing model, not from a clock */
+    uint64_t compute_cycles;    /* with memory infinitely fast, 0: the model doesn't tell; the larger one of these */
+    uint64_t memory_cycles;     /* of the traffic with the memory to itself, likewise */
+    double dispatch_us;         /* what starting the job costs beside its cycles, not part of `us` */
+    uint32_t core, stage;       /* jobs of one stage on different cores run at the same time; stages rise */
 };
 
 size_t mica_session_job_count(const mica_session *session);
 int mica_session_job(const mica_session *session, size_t index, struct mica_job_info *info);
+
+/*
+ * *us gets the microseconds until the NPU is done with `inferences` runs like the last one on `cores` cores of
+ * the device's chip, by the timing model at `mhz` (0: the device's clock): jobs and what starting them costs,
+ * memory shared by the cores. Operations on the CPU are not part of it. -ENOTSUP where there is no model.
+ */
+int mica_session_stream_us(const mica_session *session, double mhz, uint32_t inferences, uint32_t cores, double *us);
 
 /*
  * Writes what the session would submit to the device, in the capture format
@@ -244,6 +285,36 @@ int mica_session_job(const mica_session *session, size_t index, struct mica_job_
  * its outputs nor its jobs change.
  */
 int mica_session_capture(mica_session *session, const char *directory);
+
+/* ---- comparisons ------------------------------------------------------ */
+
+/*
+ * A device against TFLite's reference arithmetic, layer by layer. There are two values of every tensor: the
+ * reference's, every operation computed on the CPU as TFLite's reference kernels do, bit for bit (floats: but for the
+ * last digits); and the device's, of the last of the runs below. All of them stay in memory: twice what the model's
+ * tensors take together. -EFBIG for a model that needs too much.
+ */
+int mica_comparison_create(const mica_executable *executable, mica_comparison **comparison);
+void mica_comparison_destroy(mica_comparison *comparison);
+
+/* Inputs are zero until set. What was computed before is forgotten. */
+int mica_comparison_set_input(mica_comparison *comparison, size_t index, const void *data, size_t size);
+
+/* Computes the reference's values; the others need them. */
+int mica_comparison_run_reference(mica_comparison *comparison);
+
+/* Compiles and runs one operation of the NPU's by itself, on the reference's values. */
+int mica_comparison_run_alone(mica_comparison *comparison, size_t operation);
+
+/*
+ * Runs the model as a session would, so that differences add up. `every`: partitions are compiled anew with
+ * everything that they compute as an output, so that all values can be seen; else only those at their borders.
+ */
+int mica_comparison_run_chained(mica_comparison *comparison, bool every);
+
+/* The two values of a tensor: of its bytes, valid until the next call that runs something; NULL where there is none. */
+const void *mica_comparison_reference(const mica_comparison *comparison, size_t tensor);
+const void *mica_comparison_device(const mica_comparison *comparison, size_t tensor);
 
 #pragma GCC visibility pop
 

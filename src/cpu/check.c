@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "cpu/int16.h"
 #include "cpu/kernels.h"
 #include "cpu/window.h"
 
@@ -93,8 +94,12 @@ static int check_weights(const struct mica_tensor *weights, int32_t channels, in
 int mica_cpu_check_weighted(const struct mica_graph *graph, const struct mica_op *op, int32_t channels,
                             int32_t channel_axis, struct mica_cpu_reason *reason)
 {
-    const struct mica_tensor *input = mica_op_input(graph, op, 0), *weights = mica_op_input(graph, op, 1);
-    const struct mica_tensor *bias = mica_op_input(graph, op, 2), *output = mica_op_output(graph, op, 0);
+    uint32_t data = mica_op_data_input(op);
+    const struct mica_tensor *input = mica_op_input(graph, op, data), *weights = mica_op_input(graph, op, 1);
+    const struct mica_tensor *bias = mica_op_input(graph, op, mica_cpu_bias_input(op));
+    const struct mica_tensor *output = mica_op_output(graph, op, 0);
+    if (input->type == MICA_TYPE_INT16)
+        return mica_int16_check_weighted(graph, op, channels, channel_axis, reason);
     int result = mica_cpu_check_value(input, "input", reason);
     if (!result)
         result = mica_cpu_check_value(output, "output", reason);

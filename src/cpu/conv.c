@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu/gemm.h"
+#include "cpu/int16.h"
 #include "cpu/window.h"
 
 int mica_cpu_check_conv(const struct mica_graph *graph, const struct mica_op *op, struct mica_cpu_reason *reason)
@@ -116,6 +117,8 @@ static int run_integer(const struct mica_cpu_call *call, struct conv *conv, size
 int mica_cpu_conv(const struct mica_cpu_call *call)
 {
     const struct mica_tensor *in = mica_cpu_input(call, 0), *weights = mica_cpu_input(call, 1);
+    if (in->type == MICA_TYPE_INT16)
+        return mica_int16_conv(call);
     size_t taps = mica_cpu_elements(weights) / (size_t)weights->dims[0];
     struct conv conv = {
         .image = mica_image_of(in, mica_cpu_output(call, 0), &call->op->window),

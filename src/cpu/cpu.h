@@ -3,8 +3,10 @@
  * Integer reference kernels: the fallback for what no NPU takes, and the
  * oracle of the tests. In the default arithmetic every integer result equals
  * TFLite's reference kernels (BUILTIN_REF) bit for bit; in an NPU's arithmetic
- * convolutions, fully connected layers and additions give what that NPU's
- * hardware model says, computed here without any of its compiler or simulator.
+ * convolutions of all kinds, fully connected layers and additions give what that
+ * NPU's hardware model says, computed here without any of its compiler or
+ * simulator; on Rockchip also differences, products, average pools and means (of
+ * what one window takes: 31 x 31). All else is TFLite's there too.
  */
 #ifndef MICA_CPU_CPU_H
 #define MICA_CPU_CPU_H
@@ -19,6 +21,10 @@ enum mica_arithmetic {
     MICA_ARITHMETIC_VIVANTE_V7,
     /* Vivante i.MX 8M Plus: the same with a 24-bit multiplier. */
     MICA_ARITHMETIC_VIVANTE_V8,
+    /* Rockchip RK3588: 15-bit multipliers, ties to even, before the zero point; per channel two of them. */
+    MICA_ARITHMETIC_ROCKCHIP,
+    /* Rockchip RK3566, RK3568: the same, with conversions shared by surfaces of 8 channels instead of 16. */
+    MICA_ARITHMETIC_ROCKCHIP_RK356X,
 };
 
 struct mica_cpu_options {

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "cpu/int16.h"
 #include "cpu/requant.h"
 #include "cpu/simd.h"
 #include "cpu/window.h"
@@ -159,6 +160,8 @@ static int run_integer(struct depthwise *d, size_t lines)
 int mica_cpu_depthwise(const struct mica_cpu_call *call)
 {
     const struct mica_tensor *in = mica_cpu_input(call, 0), *out = mica_cpu_output(call, 0);
+    if (in->type == MICA_TYPE_INT16)
+        return mica_int16_depthwise(call);
     const struct mica_window *window = &call->op->window;
     struct depthwise d = {
         .call = call,

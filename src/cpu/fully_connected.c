@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu/gemm.h"
+#include "cpu/int16.h"
 
 int mica_cpu_check_fully_connected(const struct mica_graph *graph, const struct mica_op *op,
                                    struct mica_cpu_reason *reason)
@@ -75,6 +76,8 @@ static int run_integer(const struct mica_cpu_call *call, struct dense *dense, si
 int mica_cpu_fully_connected(const struct mica_cpu_call *call)
 {
     const struct mica_tensor *in = mica_cpu_input(call, 0), *weights = mica_cpu_input(call, 1);
+    if (in->type == MICA_TYPE_INT16)
+        return mica_int16_fully_connected(call);
     size_t taps = (size_t)weights->dims[1], columns = (size_t)weights->dims[0];
     size_t rows = mica_cpu_elements(in) / taps;
     struct dense dense = {.in = mica_cpu_input_data(call, 0), .taps = taps};

@@ -109,8 +109,10 @@ static void run_task(void *user, size_t index)
         for (size_t i = 0; i < rows; i++)
             gemm->pack(gemm->user, row + i, left + i * gemm->depth);
         block(gemm, left, filled, column, columns, sums);
-        for (size_t i = 0; i < rows; i++)
-            finish(gemm, sums + i * TASK_COLUMNS, column, columns, gemm->output + (row + i) * gemm->columns + column);
+        for (size_t i = 0; i < rows; i++) {
+            size_t place = gemm->place ? gemm->place(gemm->user, row + i) : row + i;
+            finish(gemm, sums + i * TASK_COLUMNS, column, columns, gemm->output + place * gemm->columns + column);
+        }
     }
     free(sums);
     free(left);
@@ -128,6 +130,17 @@ int mica_gemm_run(const struct mica_gemm *gemm, struct mica_threads *threads, st
     return run.out_of_memory ? mica_fail_nomem(log) : 0;
 }
 
+int mica_gemm_run_part(struct mica_gemm *gemm, const struct mica_cpu_call *call, size_t taps,
+                       const struct mica_tensor *tensor, const uint8_t *weights)
+{
+    int16_t *packed = mica_gemm_pack_weights(tensor, weights, gemm->columns, taps, call->threads);
+    gemm->depth = mica_gemm_depth(taps);
+    gemm->weights = packed;
+    int result = packed ? mica_gemm_run(gemm, call->threads, call->log) : mica_fail_nomem(call->log);
+    free(packed);
+    return result;
+}
+
 int mica_gemm_run_call(struct mica_gemm *gemm, const struct mica_cpu_call *call, size_t taps,
                        enum mica_activation activation, enum mica_tflite_rounding rounding)
 {
@@ -135,15 +148,10 @@ int mica_gemm_run_call(struct mica_gemm *gemm, const struct mica_cpu_call *call,
     int result = mica_requant_init(&requant, call, activation, gemm->columns, rounding);
     if (result)
         return result;
-    int16_t *weights = mica_gemm_pack_weights(mica_cpu_input(call, 1), mica_cpu_input_data(call, 1), gemm->columns,
-                                              taps, call->threads);
-    gemm->depth = mica_gemm_depth(taps);
-    gemm->weights = weights;
-    gemm->bias = mica_cpu_input_data(call, 2);
+    gemm->bias = mica_cpu_input_data(call, mica_cpu_bias_input(call->op));
     gemm->requant = &requant;
     gemm->output = mica_cpu_output_data(call, 0);
-    result = weights ? mica_gemm_run(gemm, call->threads, call->log) : mica_fail_nomem(call->log);
-    free(weights);
+    result = mica_gemm_run_part(gemm, call, taps, mica_cpu_input(call, 1), mica_cpu_input_data(call, 1));
     mica_requant_finish(&requant);
     return result;
 }

@@ -20,8 +20,9 @@ struct mica_gemm {
     /* Writes row `row` of the left side, `depth` values with the zero point subtracted, zeros at the end. */
     void (*pack)(const void *user, size_t row, int16_t *out);
     const void *user;
-    const int16_t *weights; /* [columns filled up][depth], zero point subtracted */
-    const int32_t *bias;    /* [columns], may be NULL */
+    size_t (*place)(const void *user, size_t row); /* where row `row` of the output goes; NULL: to its own place */
+    const int16_t *weights;                        /* [columns filled up][depth], zero point subtracted */
+    const int32_t *bias;                           /* [columns], may be NULL */
     const struct mica_requant *requant;
     uint8_t *output; /* [rows][columns] */
 };
@@ -48,6 +49,13 @@ static inline void mica_gemm_widen(const uint8_t *in, size_t count, uint8_t flip
 /* output[row][column] = requant(bias + sum over taps), sums modulo 2^32. -ENOMEM or 0. */
 int mica_gemm_run(const struct mica_gemm *gemm, struct mica_threads *threads, struct mica_log *log);
 
+/*
+ * One product of the larger ones that make up an operation: needs all but weights, which come as bytes [columns][taps]
+ * quantized as `tensor`.
+ */
+int mica_gemm_run_part(struct mica_gemm *gemm, const struct mica_cpu_call *call, size_t taps,
+                       const struct mica_tensor *tensor, const uint8_t *weights);
+
 /* The same for a call of an 8-bit operation: needs rows, columns, pack and user, and fills in the rest. */
 int mica_gemm_run_call(struct mica_gemm *gemm, const struct mica_cpu_call *call, size_t taps,
                        enum mica_activation activation, enum mica_tflite_rounding rounding);
@@ -56,9 +64,10 @@ struct mica_gemm_float {
     size_t rows, columns, taps;
     void (*pack)(const void *user, size_t row, float *out); /* `taps` values */
     const void *user;
-    const float *weights; /* [columns][taps] */
-    const float *bias;    /* may be NULL */
-    float min, max;       /* activation */
+    size_t (*place)(const void *user, size_t row); /* see struct mica_gemm */
+    const float *weights;                          /* [columns][taps] */
+    const float *bias;                             /* may be NULL */
+    float min, max;                                /* activation */
     float *output;
 };
 

@@ -42,10 +42,11 @@ MICA_CPU_WIDE(sum, (const float *left, const float *weights, size_t taps, float 
 static void store(const struct mica_gemm_float *gemm, const float *sums, size_t row, size_t block)
 {
     for (size_t i = 0; i < ROWS && row + i < gemm->rows; i++) {
+        size_t place = gemm->place ? gemm->place(gemm->user, row + i) : row + i;
         for (size_t lane = 0; lane < LANES && block * LANES + lane < gemm->columns; lane++) {
             size_t column = block * LANES + lane;
             float value = sums[i * LANES + lane] + (gemm->bias ? gemm->bias[column] : 0.0f);
-            gemm->output[(row + i) * gemm->columns + column] = mica_clamp_float(value, gemm->min, gemm->max);
+            gemm->output[place * gemm->columns + column] = mica_clamp_float(value, gemm->min, gemm->max);
         }
     }
 }

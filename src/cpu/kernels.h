@@ -28,14 +28,21 @@ struct mica_cpu_reason {
 typedef int mica_cpu_check(const struct mica_graph *graph, const struct mica_op *op, struct mica_cpu_reason *reason);
 typedef int mica_cpu_kernel(const struct mica_cpu_call *call);
 
-mica_cpu_check mica_cpu_check_conv, mica_cpu_check_depthwise, mica_cpu_check_fully_connected, mica_cpu_check_add,
-    mica_cpu_check_pool, mica_cpu_check_reshape, mica_cpu_check_softmax, mica_cpu_check_logistic,
-    mica_cpu_check_concatenation, mica_cpu_check_pad, mica_cpu_check_quantize, mica_cpu_check_dequantize,
-    mica_cpu_check_resize, mica_cpu_check_postprocess;
+mica_cpu_check mica_cpu_check_conv, mica_cpu_check_depthwise, mica_cpu_check_fully_connected, mica_cpu_check_arith,
+    mica_cpu_check_pool, mica_cpu_check_reshape, mica_cpu_check_softmax, mica_cpu_check_concatenation,
+    mica_cpu_check_pad, mica_cpu_check_quantize, mica_cpu_check_dequantize, mica_cpu_check_resize,
+    mica_cpu_check_postprocess, mica_cpu_check_unary, mica_cpu_check_prelu, mica_cpu_check_reduce,
+    mica_cpu_check_arg_max, mica_cpu_check_slice, mica_cpu_check_transpose, mica_cpu_check_reverse,
+    mica_cpu_check_split, mica_cpu_check_pack, mica_cpu_check_unpack, mica_cpu_check_blocks, mica_cpu_check_mirror_pad,
+    mica_cpu_check_gather, mica_cpu_check_gather_nd, mica_cpu_check_cast, mica_cpu_check_transpose_conv,
+    mica_cpu_check_matmul;
 
-mica_cpu_kernel mica_cpu_conv, mica_cpu_depthwise, mica_cpu_fully_connected, mica_cpu_add, mica_cpu_average_pool,
-    mica_cpu_max_pool, mica_cpu_reshape, mica_cpu_softmax, mica_cpu_logistic, mica_cpu_concatenation, mica_cpu_pad,
-    mica_cpu_quantize, mica_cpu_dequantize, mica_cpu_resize_bilinear, mica_cpu_resize_nearest, mica_cpu_postprocess;
+mica_cpu_kernel mica_cpu_conv, mica_cpu_depthwise, mica_cpu_fully_connected, mica_cpu_arith, mica_cpu_average_pool,
+    mica_cpu_max_pool, mica_cpu_reshape, mica_cpu_softmax, mica_cpu_concatenation, mica_cpu_pad, mica_cpu_quantize,
+    mica_cpu_dequantize, mica_cpu_resize_bilinear, mica_cpu_resize_nearest, mica_cpu_postprocess, mica_cpu_unary,
+    mica_cpu_prelu, mica_cpu_reduce, mica_cpu_arg_max, mica_cpu_slice, mica_cpu_transpose, mica_cpu_reverse,
+    mica_cpu_split, mica_cpu_pack, mica_cpu_unpack, mica_cpu_blocks, mica_cpu_mirror_pad, mica_cpu_gather,
+    mica_cpu_gather_nd, mica_cpu_cast, mica_cpu_transpose_conv, mica_cpu_matmul;
 
 /* Writes the reason and returns -ENOTSUP. */
 int mica_cpu_refuse(struct mica_cpu_reason *reason, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -48,7 +55,8 @@ int mica_cpu_check_operands(const struct mica_graph *graph, const struct mica_op
  * Input, weights, optional bias and output of a convolution or a fully connected
  * layer have types that go together: all float32; uint8 with int32 bias, per
  * tensor; int8 with int32 bias, weights per tensor or per channel of
- * `channel_axis`. The bias must have one value a channel.
+ * `channel_axis`; int16 with int64 bias, int8 weights of either kind. The bias
+ * must have one value a channel.
  */
 int mica_cpu_check_weighted(const struct mica_graph *graph, const struct mica_op *op, int32_t channels,
                             int32_t channel_axis, struct mica_cpu_reason *reason);
@@ -99,6 +107,12 @@ static inline uint8_t mica_cpu_flip(const struct mica_tensor *tensor)
 static inline int32_t mica_cpu_zero_point(const struct mica_tensor *tensor)
 {
     return tensor->quant.zero_point[0] + (tensor->type == MICA_TYPE_INT8 ? 128 : 0);
+}
+
+/* Where the bias of a weighted operation is. */
+static inline uint32_t mica_cpu_bias_input(const struct mica_op *op)
+{
+    return mica_op_data_input(op) == 2 ? 3 : 2;
 }
 
 static inline const struct mica_tensor *mica_cpu_input(const struct mica_cpu_call *call, uint32_t i)

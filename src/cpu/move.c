@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* RESHAPE, CONCATENATION, PAD: values go elsewhere, unchanged, except for uint8 concatenations of different scales. */
+/* RESHAPE, CONCATENATION: values go elsewhere, unchanged, except for uint8 concatenations of different scales. */
 #include <math.h>
 #include <string.h>
 
@@ -103,64 +103,6 @@ int mica_cpu_concatenation(const struct mica_cpu_call *call)
         const struct mica_tensor *in = mica_cpu_input(call, i);
         place_part(in, out, mica_cpu_input_data(call, i), to, outer, out->bytes / outer);
         to += in->bytes / outer;
-    }
-    return 0;
-}
-
-/* ---- pad ---- */
-
-static int check_padding(const struct mica_tensor *in, const struct mica_tensor *out,
-                         const struct mica_tensor *paddings, struct mica_cpu_reason *reason)
-{
-    if (paddings->type != MICA_TYPE_INT32 || !paddings->data || mica_cpu_elements(paddings) != 2 * (size_t)in->rank)
-        return mica_cpu_refuse(reason, "paddings are not a constant int32 tensor with two values for each dimension");
-    const int32_t *amounts = paddings->data;
-    for (uint32_t i = 0; i < in->rank; i++)
-        if (amounts[2 * i] < 0 || amounts[2 * i + 1] < 0 ||
-            (int64_t)in->dims[i] + amounts[2 * i] + amounts[2 * i + 1] != out->dims[i])
-            return mica_cpu_refuse(reason, "paddings don't fit input and output");
-    return 0;
-}
-
-int mica_cpu_check_pad(const struct mica_graph *graph, const struct mica_op *op, struct mica_cpu_reason *reason)
-{
-    int result = mica_cpu_check_operands(graph, op, 2, 1, reason);
-    if (result)
-        return result;
-    const struct mica_tensor *in = mica_op_input(graph, op, 0), *out = mica_op_output(graph, op, 0);
-    if (in->type != out->type || in->rank != out->rank)
-        return mica_cpu_refuse(reason, "input and output differ in type or rank");
-    if (mica_cpu_is_8bit(out) && out->quant.count > 1)
-        return mica_cpu_refuse(reason, "the output is not quantized with one scale");
-    return check_padding(in, out, mica_op_input(graph, op, 1), reason);
-}
-
-/* Offset in elements of line `line` (all dimensions but the last) of the input inside the output. */
-static size_t padded_offset(const struct mica_tensor *in, const struct mica_tensor *out, const int32_t *amounts,
-                            size_t line)
-{
-    uint32_t last = in->rank - 1;
-    size_t offset = (size_t)amounts[2 * last], stride = (size_t)out->dims[last];
-    for (uint32_t i = last; i-- > 0;) {
-        offset += (line % (size_t)in->dims[i] + (size_t)amounts[2 * i]) * stride;
-        line /= (size_t)in->dims[i];
-        stride *= (size_t)out->dims[i];
-    }
-    return offset;
-}
-
-int mica_cpu_pad(const struct mica_cpu_call *call)
-{
-    const struct mica_tensor *in = mica_cpu_input(call, 0), *out = mica_cpu_output(call, 0);
-    const int32_t *amounts = mica_cpu_input(call, 1)->data;
-    const uint8_t *from = mica_cpu_input_data(call, 0);
-    uint8_t *to = mica_cpu_output_data(call, 0);
-    size_t size = mica_type_size(in->type), run = in->rank ? (size_t)in->dims[in->rank - 1] * size : in->bytes;
-    bool quantized = mica_cpu_is_8bit(out) && out->quant.count;
-    memset(to, quantized ? (uint8_t)out->quant.zero_point[0] : 0, out->bytes);
-    for (size_t line = 0; line < in->bytes / run; line++) {
-        size_t offset = in->rank ? padded_offset(in, out, amounts, line) * size : 0;
-        memcpy(to + offset, from + line * run, run);
     }
     return 0;
 }

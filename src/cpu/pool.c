@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/requant.h"
+#include "cpu/rockchip.h"
 #include "cpu/window.h"
 #include "util/checked.h"
 
@@ -89,13 +90,27 @@ static void max_pixel(const struct taps *taps, uint8_t flip, int32_t *sums)
         }
 }
 
+/* Rockchip's specification, section 12: a depthwise convolution with equal weights. */
+static void rockchip_average_pixel(const struct mica_requant *requant, int32_t count, size_t channels, int32_t *sums)
+{
+    struct mica_multiplier m = mica_multiplier_rockchip(1.0 / count);
+    for (size_t i = 0; i < channels; i++) {
+        int32_t sum = sums[i] - requant->zero_point * count;
+        sums[i] = (int32_t)mica_scale_even(sum, m.mantissa, m.shift) + requant->zero_point;
+    }
+}
+
 /* Sums to rounded means: halves go up for uint8, away from zero for int8, whose sum is without the 128 of each tap. */
-static void average_pixel(const struct taps *taps, uint8_t flip, size_t channels, int32_t *sums)
+static void average_pixel(const struct taps *taps, const struct mica_requant *requant, size_t channels, int32_t *sums)
 {
     int32_t count = (taps->bottom - taps->top) * (taps->right - taps->left);
     if (count < 1)
         count = 1;
-    int32_t shift = flip ? 128 : 0;
+    if (mica_is_rockchip(requant->arithmetic)) {
+        rockchip_average_pixel(requant, count, channels, sums);
+        return;
+    }
+    int32_t shift = requant->flip ? 128 : 0;
     for (size_t i = 0; i < channels; i++) {
         int32_t sum = sums[i] - shift * count;
         sums[i] = (sum < 0 ? sum - count / 2 : sum + count / 2) / count + shift;
@@ -117,7 +132,7 @@ static void run_line(void *user, size_t line)
         struct taps taps = taps_of(pool, line, x);
         if (pool->average) {
             sum_pixel(&taps, requant->flip, sums);
-            average_pixel(&taps, requant->flip, channels, sums);
+            average_pixel(&taps, requant, channels, sums);
         } else {
             max_pixel(&taps, requant->flip, sums);
         }

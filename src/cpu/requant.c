@@ -5,24 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cpu/rockchip.h"
 #include "util/checked.h"
-
-struct mica_multiplier mica_multiplier_tflite(double factor)
-{
-    if (!(factor > 0))
-        return (struct mica_multiplier){0, 0};
-    if (factor >= (double)(1 << 30))
-        return (struct mica_multiplier){INT32_MAX, 30};
-    int shift;
-    int64_t mantissa = llround(frexp(factor, &shift) * (double)(INT64_C(1) << 31));
-    if (mantissa == INT64_C(1) << 31) {
-        mantissa /= 2;
-        shift++;
-    }
-    if (shift < -31)
-        return (struct mica_multiplier){0, 0};
-    return (struct mica_multiplier){(int32_t)mantissa, shift > 30 ? 30 : shift};
-}
 
 struct mica_multiplier mica_multiplier_vivante(float factor, enum mica_arithmetic arithmetic)
 {
@@ -69,7 +53,8 @@ void mica_requant_set_output(struct mica_requant *requant, enum mica_arithmetic 
 /* Of channel `i`: one product in float32 or in double, and the quotient in double. */
 static double real_factor(const struct mica_cpu_call *call, size_t i, bool single)
 {
-    const struct mica_tensor *input = mica_cpu_input(call, 0), *weights = mica_cpu_input(call, 1);
+    const struct mica_tensor *input = mica_cpu_input(call, mica_op_data_input(call->op));
+    const struct mica_tensor *weights = mica_cpu_input(call, 1);
     float a = input->quant.scale[0], b = weights->quant.scale[weights->quant.count > 1 ? i : 0];
     double product = single ? (double)(a * b) : (double)a * (double)b;
     return product / (double)mica_cpu_output(call, 0)->quant.scale[0];
@@ -78,7 +63,8 @@ static double real_factor(const struct mica_cpu_call *call, size_t i, bool singl
 /* Specification, section 6.1: every step in float32. */
 static float vivante_factor(const struct mica_cpu_call *call, size_t i)
 {
-    const struct mica_tensor *input = mica_cpu_input(call, 0), *weights = mica_cpu_input(call, 1);
+    const struct mica_tensor *input = mica_cpu_input(call, mica_op_data_input(call->op));
+    const struct mica_tensor *weights = mica_cpu_input(call, 1);
     float product = input->quant.scale[0] * weights->quant.scale[weights->quant.count > 1 ? i : 0];
     return product / mica_cpu_output(call, 0)->quant.scale[0];
 }
@@ -104,7 +90,7 @@ int mica_requant_init(struct mica_requant *requant, const struct mica_cpu_call *
 {
     bool once = call->arithmetic == MICA_ARITHMETIC_TFLITE && rounding == MICA_TFLITE_ONCE;
     *requant = (struct mica_requant){0};
-    requant->mantissa = mica_new_array(channels, 2 * sizeof *requant->mantissa);
+    requant->mantissa = mica_new_array(channels, 4 * sizeof *requant->mantissa);
     requant->factor = once ? mica_new_array(channels, sizeof *requant->factor) : NULL;
     if (!requant->mantissa || (once && !requant->factor)) {
         mica_requant_finish(requant);
@@ -112,15 +98,23 @@ int mica_requant_init(struct mica_requant *requant, const struct mica_cpu_call *
     }
     requant->shift = requant->mantissa + channels;
     mica_requant_set_output(requant, call->arithmetic, mica_cpu_output(call, 0), activation);
-    set_multipliers(requant, call, channels, rounding);
-    return 0;
+    if (!mica_is_rockchip(call->arithmetic)) {
+        set_multipliers(requant, call, channels, rounding);
+        return 0;
+    }
+    requant->channel = requant->shift + channels;
+    requant->channel_shift = requant->channel + channels;
+    int result = mica_rockchip_set_channels(requant, call, channels);
+    if (result)
+        mica_requant_finish(requant);
+    return result;
 }
 
 void mica_requant_finish(struct mica_requant *requant)
 {
     free(requant->mantissa);
     free(requant->factor);
-    requant->mantissa = requant->shift = NULL;
+    requant->mantissa = requant->shift = requant->channel = requant->channel_shift = NULL;
     requant->factor = NULL;
 }
 

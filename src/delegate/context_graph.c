@@ -186,11 +186,11 @@ static const char *describe_op(const struct builder *builder, const struct tfl_n
     if (!indices_hold(builder, node->inputs, true) || !indices_hold(builder, node->outputs, false))
         return "it names a tensor that does not exist";
     struct mica_op known = *op;
-    known.kind = mica_builtin_kind(registration->builtin_code);
     known.input_count = copy_all(node->inputs, room);
     known.inputs = room;
     *op = known;
-    return mica_op_read_params(builder->graph, node->builtin_data, op);
+    return mica_op_read_params(builder->graph, registration->builtin_code, registration->version, node->builtin_data,
+                               op);
 }
 
 static int add_op(const struct builder *builder, const struct tfl_node *node,

@@ -31,25 +31,28 @@ int mica_delegate_report(struct mica_delegate *delegate, struct tfl_context *con
 
 /* ---- choosing nodes --------------------------------------------------- */
 
-/* True when the NPU takes operation `index`; else `reason` says why not. */
-static bool takes(const struct mica_delegate *delegate, const struct mica_graph *graph, uint32_t index, char *reason,
-                  size_t size)
+/* 1 when the NPU takes operation `index`; 0: `reason` says why not; -ENOMEM. */
+static int takes(const struct mica_delegate *delegate, const struct mica_graph *graph, uint32_t index, char *reason,
+                 size_t size)
 {
     const struct mica_chip *chip = delegate->device.chip;
     const char *problem = graph->ops[index].problem;
     if (problem || !chip) {
         snprintf(reason, size, "%s", problem ? problem : "device cpu has no NPU");
-        return false;
+        return 0;
     }
-    return !chip->family->supports(chip, graph, index, reason, size);
+    int answer = chip->family->supports(chip, graph, index, reason, size);
+    return answer == -ENOMEM ? answer : !answer;
 }
 
-static bool offer(struct mica_delegate *delegate, uint32_t index)
+static int offer(struct mica_delegate *delegate, uint32_t index)
 {
     const struct mica_graph *graph = delegate->preparing.graph;
     const struct mica_tensor *output = mica_op_output(graph, &graph->ops[index], 0);
     char reason[256] = "";
-    bool taken = takes(delegate, graph, index, reason, sizeof reason);
+    int taken = takes(delegate, graph, index, reason, sizeof reason);
+    if (taken < 0)
+        return taken;
     mica_log(&delegate->log, MICA_LOG_INFO, "node %d, %.64s making \"%.100s\": %s%s", delegate->preparing.nodes[index],
              graph->ops[index].type, output ? output->name : "", taken ? "taken" : "left to the host, ", reason);
     return taken;
@@ -61,7 +64,12 @@ static struct tfl_int_array *choose_nodes(struct mica_delegate *delegate)
     uint32_t count = delegate->preparing.graph->op_count;
     struct tfl_int_array *nodes = mica_new_array((size_t)count + 1, sizeof(int));
     for (uint32_t i = 0; nodes && i < count; i++) {
-        if (offer(delegate, i))
+        int taken = offer(delegate, i);
+        if (taken < 0) {
+            free(nodes);
+            return NULL;
+        }
+        if (taken)
             nodes->data[nodes->size++] = delegate->preparing.nodes[i];
     }
     return nodes;
@@ -88,6 +96,7 @@ static int prepare(struct tfl_context *context, struct tfl_delegate *base)
     struct mica_delegate *delegate = base->data;
     pthread_mutex_lock(&delegate->lock);
     int status;
+    delegate->preparing_core = NULL;
     if (mica_context_graph_create(context, &delegate->log, &delegate->preparing)) {
         status = mica_delegate_report(delegate, context);
     } else {
@@ -118,6 +127,7 @@ static struct mica_delegate *create(void)
     delegate->base.Prepare = prepare;
     delegate->log = (struct mica_log){.sink = print_message, .level = MICA_LOG_WARNING};
     init_lock(&delegate->lock);
+    mica_cores_init(&delegate->cores, &delegate->device, NULL);
     atomic_init(&delegate->references, 1);
     return delegate;
 }
@@ -128,12 +138,38 @@ void mica_delegate_release(struct mica_delegate *delegate)
         return;
     const struct mica_opened_device *device = &delegate->device;
     if (delegate->options.profile && device->chip)
-        mica_profile_print(&delegate->profile, device->chip, device->winsys->simulated, stderr);
+        mica_profile_print(&delegate->profile, device->chip, mica_cores_clock(&delegate->cores),
+                           device->winsys->simulated, stderr);
     mica_profile_finish(&delegate->profile);
+    mica_cores_finish(&delegate->cores);
     mica_close_device(&delegate->device);
     mica_threads_destroy(delegate->threads);
     pthread_mutex_destroy(&delegate->lock);
     free(delegate);
+}
+
+/* Options that only the device can judge. */
+static int apply_options(struct mica_delegate *delegate)
+{
+    const struct mica_delegate_options *options = &delegate->options;
+    int error = 0;
+    if (options->cores)
+        error = mica_cores_set_limit(&delegate->cores, options->cores, &delegate->log);
+    if (!error && options->clock_mhz)
+        error = mica_cores_set_clock(&delegate->cores, options->clock_mhz, &delegate->log);
+    if (!error && options->compile.split)
+        error = mica_cores_check_split(&delegate->cores, options->compile.split, &delegate->log);
+    return error;
+}
+
+static int open_device(struct mica_delegate *delegate)
+{
+    struct mica_core *first = &delegate->cores.cores[0];
+    delegate->cores.threads = delegate->threads;
+    mica_core_lock(first, &delegate->log);
+    int error = mica_open_device(delegate->options.device, delegate->threads, &first->log, &delegate->device);
+    mica_core_unlock(first);
+    return error ? error : apply_options(delegate);
 }
 
 static int configure(struct mica_delegate *delegate, const char *const *keys, const char *const *values, size_t count)
@@ -146,7 +182,7 @@ static int configure(struct mica_delegate *delegate, const char *const *keys, co
     delegate->threads = mica_threads_create(threads ? threads : mica_threads_default());
     if (!delegate->threads)
         return mica_fail_nomem(&delegate->log);
-    return mica_open_device(delegate->options.device, delegate->threads, &delegate->log, &delegate->device);
+    return open_device(delegate);
 }
 
 /* ---- failing ---------------------------------------------------------- */

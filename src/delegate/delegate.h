@@ -10,6 +10,7 @@
 #include "delegate/options.h"
 #include "delegate/profile.h"
 #include "delegate/tflite_abi.h"
+#include "runtime/cores.h"
 #include "runtime/device.h"
 
 struct mica_delegate {
@@ -18,12 +19,14 @@ struct mica_delegate {
     struct mica_delegate_options options;
     struct mica_threads *threads;
     struct mica_opened_device device;
+    struct mica_cores cores; /* of the device: interpreters are spread over them */
     /*
-     * Guards everything below and the device. Recursive: while Prepare() holds
-     * it, the host calls the kernels back.
+     * Guards everything below. Recursive: while Prepare() holds it, the host calls
+     * the kernels back. A core's lock is taken inside it or without it, never before it.
      */
     pthread_mutex_t lock;
     struct mica_context_graph preparing; /* of the Prepare() under way, for the kernels it starts */
+    struct mica_core *preparing_core;    /* that they all go to; NULL: none started yet */
     struct mica_profile profile;
     atomic_uint references; /* the host's and one of each kernel: hosts destroy in any order */
 };

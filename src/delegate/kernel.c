@@ -15,6 +15,7 @@
 struct kernel {
     struct mica_delegate *delegate;
     struct mica_program *program;
+    struct mica_core *core;         /* that it runs on */
     struct mica_instance *instance; /* NULL: init failed */
     const void **inputs;            /* room for one invocation's pointers */
     void **outputs;
@@ -80,6 +81,21 @@ static int compile(struct kernel *kernel, const struct tfl_delegate_params *para
     return error;
 }
 
+/* All partitions of an interpreter run on one core: they follow each other anyway. */
+static int choose_core(struct kernel *kernel)
+{
+    struct mica_delegate *delegate = kernel->delegate;
+    if (delegate->preparing_core) {
+        kernel->core = delegate->preparing_core;
+        mica_cores_join(&delegate->cores, kernel->core);
+        return 0;
+    }
+    int error = mica_cores_take(&delegate->cores, mica_program_width(kernel->program), &delegate->log, &kernel->core);
+    if (!error)
+        delegate->preparing_core = kernel->core;
+    return error;
+}
+
 static int start(struct kernel *kernel, const struct tfl_delegate_params *params)
 {
     struct mica_delegate *delegate = kernel->delegate;
@@ -95,7 +111,13 @@ static int start(struct kernel *kernel, const struct tfl_delegate_params *params
                                  &kernel->first_row);
     if (error)
         return error;
-    return mica_instance_create(delegate->device.winsys, kernel->program, &delegate->log, &kernel->instance);
+    error = choose_core(kernel);
+    if (error)
+        return error;
+    mica_core_lock(kernel->core, &delegate->log);
+    error = mica_instance_create(kernel->core->winsys, kernel->program, &kernel->core->log, &kernel->instance);
+    mica_core_unlock(kernel->core);
+    return error;
 }
 
 /* A failure waits in the kernel for prepare(), the first call that can return one. */
@@ -124,7 +146,12 @@ static void kernel_free(struct tfl_context *context, void *user_data)
         return;
     struct mica_delegate *delegate = kernel->delegate;
     pthread_mutex_lock(&delegate->lock);
-    mica_instance_destroy(kernel->instance);
+    if (kernel->core) {
+        mica_core_lock(kernel->core, &delegate->log);
+        mica_instance_destroy(kernel->instance);
+        mica_core_unlock(kernel->core);
+        mica_cores_give(&delegate->cores, kernel->core);
+    }
     mica_program_destroy(kernel->program);
     free(kernel->inputs);
     free(kernel->outputs);
@@ -189,20 +216,24 @@ static bool collect(struct tfl_context *context, const struct kernel *kernel)
     return all;
 }
 
-static int run(struct kernel *kernel)
+/* What an invocation costs, if anyone wants to know. */
+static void count(const struct kernel *kernel, double seconds)
 {
     struct mica_delegate *delegate = kernel->delegate;
-    double begin = mica_clock_seconds();
-    int error = mica_instance_invoke(kernel->instance, kernel->inputs, kernel->outputs);
-    if (error || !delegate->options.profile)
-        return error;
     size_t count;
     const struct mica_job_report *reports = mica_instance_reports(kernel->instance, &count);
-    mica_profile_count(&delegate->profile, kernel->first_row, reports, count, mica_clock_seconds() - begin,
+    if (!delegate->options.profile)
+        return;
+    pthread_mutex_lock(&delegate->lock);
+    mica_profile_count(&delegate->profile, kernel->first_row, reports, count, seconds,
                        mica_instance_device_seconds(kernel->instance));
-    return 0;
+    pthread_mutex_unlock(&delegate->lock);
 }
 
+/*
+ * Holds the core's lock only, so that interpreters in several threads run on their cores at the same time; the
+ * messages of a run go to a log of its own.
+ */
 static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 {
     if (kernel_prepare(context, node) != TFL_OK)
@@ -210,10 +241,15 @@ static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
     struct kernel *kernel = node->user_data;
     if (!collect(context, kernel))
         return report(context, "a tensor has no memory; allocate tensors before invoking");
-    pthread_mutex_lock(&kernel->delegate->lock);
-    int status = run(kernel) ? mica_delegate_report(kernel->delegate, context) : TFL_OK;
-    pthread_mutex_unlock(&kernel->delegate->lock);
-    return status;
+    struct mica_log log = {.sink = kernel->delegate->log.sink, .level = kernel->delegate->log.level};
+    double begin = mica_clock_seconds();
+    mica_core_lock(kernel->core, &log);
+    int error = mica_instance_invoke(kernel->instance, kernel->inputs, kernel->outputs);
+    mica_core_unlock(kernel->core);
+    if (error)
+        return report(context, log.last_error);
+    count(kernel, mica_clock_seconds() - begin);
+    return TFL_OK;
 }
 
 const struct tfl_registration mica_delegate_kernel = {

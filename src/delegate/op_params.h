@@ -9,11 +9,13 @@
 enum mica_op_kind mica_builtin_kind(int32_t code);
 
 /*
- * Turns a built-in operation's parameter structure (NULL: the model has none)
- * into those of `op`, whose kind, inputs and outputs (indices inside the graph)
- * are set: SAME padding resolved, axes counted from the front. Returns NULL, or
- * why that can't be done.
+ * Turns the parameter structure of built-in operation `code` (NULL: the model has
+ * none) into kind and parameters of `op`, whose inputs and outputs (indices
+ * inside the graph) are set: SAME padding resolved, axes counted from the front.
+ * `version` is that of the operation: fields that it does not have are not read,
+ * since older hosts' structures end before them. Returns NULL, or why that can't be done.
  */
-const char *mica_op_read_params(const struct mica_graph *graph, const void *builtin_data, struct mica_op *op);
+const char *mica_op_read_params(const struct mica_graph *graph, int32_t code, int version, const void *builtin_data,
+                                struct mica_op *op);
 
 #endif

@@ -72,13 +72,34 @@ static int parse_optimize(const char *name, const char *value, struct mica_log *
     return mica_compile_option_set(&options->compile, "optimize", value, name, log);
 }
 
+static int parse_cores(const char *name, const char *value, struct mica_log *log, struct mica_delegate_options *options)
+{
+    return mica_device_option_number("cores", value, name, log, &options->cores);
+}
+
+static int parse_clock(const char *name, const char *value, struct mica_log *log, struct mica_delegate_options *options)
+{
+    return mica_device_option_number("clock", value, name, log, &options->clock_mhz);
+}
+
+static int parse_split(const char *name, const char *value, struct mica_log *log, struct mica_delegate_options *options)
+{
+    return mica_device_option_number("split", value, name, log, &options->compile.split);
+}
+
 static const struct {
     const char *key, *variable;
     parse_function *parse;
 } known[] = {
-    {"device", "MICA_DEVICE", parse_device},          {"profile", "MICA_PROFILE", parse_profile},
-    {"log_level", "MICA_LOG_LEVEL", parse_log_level}, {"threads", "MICA_THREADS", parse_threads},
-    {"on_chip", "MICA_ON_CHIP", parse_on_chip},       {"optimize", "MICA_OPTIMIZE", parse_optimize},
+    {"device", "MICA_DEVICE", parse_device},
+    {"profile", "MICA_PROFILE", parse_profile},
+    {"log_level", "MICA_LOG_LEVEL", parse_log_level},
+    {"threads", "MICA_THREADS", parse_threads},
+    {"on_chip", "MICA_ON_CHIP", parse_on_chip},
+    {"optimize", "MICA_OPTIMIZE", parse_optimize},
+    {"cores", "MICA_CORES", parse_cores},
+    {"clock", "MICA_CLOCK", parse_clock},
+    {"split", "MICA_SPLIT", parse_split},
 };
 #define KNOWN_COUNT (sizeof known / sizeof known[0])
 

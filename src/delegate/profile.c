@@ -43,6 +43,7 @@ static void add_report(struct mica_job_report *sum, const struct mica_job_report
     sum->read_bytes += report->read_bytes;
     sum->write_bytes += report->write_bytes;
     sum->coefficient_bytes += report->coefficient_bytes;
+    sum->dispatch_us += report->dispatch_us;
 }
 
 void mica_profile_count(struct mica_profile *profile, uint32_t first, const struct mica_job_report *reports,
@@ -57,24 +58,24 @@ void mica_profile_count(struct mica_profile *profile, uint32_t first, const stru
     }
 }
 
-static double microseconds(double cycles, const struct mica_chip *chip)
+static double microseconds(double cycles, double clock_mhz)
 {
-    return chip->clock_mhz > 0 ? cycles / chip->clock_mhz : 0;
+    return clock_mhz > 0 ? cycles / clock_mhz : 0;
 }
 
-static void print_row(const struct mica_profile_row *row, const struct mica_chip *chip, FILE *file)
+static void print_row(const struct mica_profile_row *row, double clock_mhz, FILE *file)
 {
     double runs = row->runs ? (double)row->runs : 1;
     double cycles = (double)row->sum.cycles / runs;
     fprintf(file, "mica: %9" PRIu32 " %-4.4s %6" PRIu64 " %12" PRIu64 " %10.0f %10.1f %10.1f %10.1f  %s\n",
-            row->partition, row->unit, row->runs, row->macs, cycles, microseconds(cycles, chip),
+            row->partition, row->unit, row->runs, row->macs, cycles, microseconds(cycles, clock_mhz),
             (double)row->sum.read_bytes / runs / 1024, (double)row->sum.write_bytes / runs / 1024, row->op);
 }
 
-static void print_total(const struct mica_profile *profile, const struct mica_chip *chip, FILE *file)
+static void print_total(const struct mica_profile *profile, double clock_mhz, FILE *file)
 {
     uint64_t macs = 0;
-    double cycles = 0, read = 0, written = 0;
+    double cycles = 0, read = 0, written = 0, dispatch = 0;
     for (uint32_t i = 0; i < profile->row_count; i++) {
         const struct mica_profile_row *row = &profile->rows[i];
         double runs = row->runs ? (double)row->runs : 1;
@@ -82,12 +83,17 @@ static void print_total(const struct mica_profile *profile, const struct mica_ch
         cycles += (double)row->sum.cycles / runs;
         read += (double)row->sum.read_bytes / runs;
         written += (double)row->sum.write_bytes / runs;
+        dispatch += row->sum.dispatch_us / runs;
     }
+    if (dispatch > 0)
+        fprintf(file, "mica: %9s %-4s %6s %12s %10s %10.1f %10s %10s  what starting the jobs costs\n", "dispatch", "",
+                "", "", "", dispatch, "", "");
     fprintf(file, "mica: %9s %-4s %6s %12" PRIu64 " %10.0f %10.1f %10.1f %10.1f\n", "total", "", "", macs, cycles,
-            microseconds(cycles, chip), read / 1024, written / 1024);
+            microseconds(cycles, clock_mhz) + dispatch, read / 1024, written / 1024);
 }
 
-void mica_profile_print(const struct mica_profile *profile, const struct mica_chip *chip, bool simulated, FILE *file)
+void mica_profile_print(const struct mica_profile *profile, const struct mica_chip *chip, double clock_mhz,
+                        bool simulated, FILE *file)
 {
     double milliseconds = profile->invocations ? 1000 / (double)profile->invocations : 0;
     fprintf(file,
@@ -100,8 +106,8 @@ void mica_profile_print(const struct mica_profile *profile, const struct mica_ch
     fprintf(file, "mica: %9s %-4s %6s %12s %10s %10s %10s %10s  %s\n", "partition", "unit", "runs", "MACs", "cycles",
             "us", "read KiB", "write KiB", "operation");
     for (uint32_t i = 0; i < profile->row_count; i++)
-        print_row(&profile->rows[i], chip, file);
-    print_total(profile, chip, file);
+        print_row(&profile->rows[i], clock_mhz, file);
+    print_total(profile, clock_mhz, file);
 }
 
 void mica_profile_finish(struct mica_profile *profile)

@@ -33,7 +33,9 @@ int mica_profile_add(struct mica_profile *profile, const struct mica_graph *grap
 void mica_profile_count(struct mica_profile *profile, uint32_t first, const struct mica_job_report *reports,
                         size_t count, double seconds, double device_seconds);
 
-void mica_profile_print(const struct mica_profile *profile, const struct mica_chip *chip, bool simulated, FILE *file);
+/* `clock_mhz` turns cycles into time. */
+void mica_profile_print(const struct mica_profile *profile, const struct mica_chip *chip, double clock_mhz,
+                        bool simulated, FILE *file);
 void mica_profile_finish(struct mica_profile *profile);
 
 #endif

@@ -151,20 +151,63 @@ enum tfl_builtin {
     TFL_BUILTIN_CONCATENATION = 2,
     TFL_BUILTIN_CONV_2D = 3,
     TFL_BUILTIN_DEPTHWISE_CONV_2D = 4,
+    TFL_BUILTIN_DEPTH_TO_SPACE = 5,
     TFL_BUILTIN_DEQUANTIZE = 6,
     TFL_BUILTIN_FULLY_CONNECTED = 9,
     TFL_BUILTIN_LOGISTIC = 14,
     TFL_BUILTIN_MAX_POOL_2D = 17,
+    TFL_BUILTIN_MUL = 18,
+    TFL_BUILTIN_RELU = 19,
+    TFL_BUILTIN_RELU_N1_TO_1 = 20,
+    TFL_BUILTIN_RELU6 = 21,
     TFL_BUILTIN_RESHAPE = 22,
     TFL_BUILTIN_RESIZE_BILINEAR = 23,
     TFL_BUILTIN_SOFTMAX = 25,
+    TFL_BUILTIN_SPACE_TO_DEPTH = 26,
+    TFL_BUILTIN_TANH = 28,
     TFL_BUILTIN_CUSTOM = 32,
     TFL_BUILTIN_PAD = 34,
+    TFL_BUILTIN_GATHER = 36,
+    TFL_BUILTIN_TRANSPOSE = 39,
+    TFL_BUILTIN_MEAN = 40,
+    TFL_BUILTIN_SUB = 41,
+    TFL_BUILTIN_DIV = 42,
     TFL_BUILTIN_SQUEEZE = 43,
+    TFL_BUILTIN_STRIDED_SLICE = 45,
+    TFL_BUILTIN_EXP = 47,
+    TFL_BUILTIN_SPLIT = 49,
     TFL_BUILTIN_DELEGATE = 51,
+    TFL_BUILTIN_CAST = 53,
+    TFL_BUILTIN_PRELU = 54,
+    TFL_BUILTIN_MAXIMUM = 55,
+    TFL_BUILTIN_ARG_MAX = 56,
+    TFL_BUILTIN_MINIMUM = 57,
+    TFL_BUILTIN_NEG = 59,
+    TFL_BUILTIN_PADV2 = 60,
+    TFL_BUILTIN_SLICE = 65,
+    TFL_BUILTIN_TRANSPOSE_CONV = 67,
     TFL_BUILTIN_EXPAND_DIMS = 70,
+    TFL_BUILTIN_LOG = 73,
+    TFL_BUILTIN_SUM = 74,
+    TFL_BUILTIN_SQRT = 75,
+    TFL_BUILTIN_RSQRT = 76,
+    TFL_BUILTIN_REDUCE_MAX = 82,
+    TFL_BUILTIN_PACK = 83,
+    TFL_BUILTIN_UNPACK = 88,
+    TFL_BUILTIN_FLOOR_DIV = 90,
     TFL_BUILTIN_RESIZE_NEAREST_NEIGHBOR = 97,
+    TFL_BUILTIN_LEAKY_RELU = 98,
+    TFL_BUILTIN_SQUARED_DIFFERENCE = 99,
+    TFL_BUILTIN_MIRROR_PAD = 100,
+    TFL_BUILTIN_ABS = 101,
+    TFL_BUILTIN_SPLIT_V = 102,
+    TFL_BUILTIN_REVERSE_V2 = 105,
+    TFL_BUILTIN_GATHER_ND = 107,
+    TFL_BUILTIN_ELU = 111,
     TFL_BUILTIN_QUANTIZE = 114,
+    TFL_BUILTIN_HARD_SWISH = 117,
+    TFL_BUILTIN_BATCH_MATMUL = 126,
+    TFL_BUILTIN_RELU_0_TO_1 = 152,
 };
 
 enum tfl_padding {
@@ -201,8 +244,58 @@ struct tfl_fully_connected_params {
     bool keep_num_dims;
 };
 
+/* Also of SUB, MUL and DIV. */
 struct tfl_add_params {
     int activation;
+};
+
+struct tfl_transpose_conv_params {
+    int padding, stride_width, stride_height;
+    int activation; /* of operation version 4 and above only */
+};
+
+/* MEAN, SUM, REDUCE_MAX */
+struct tfl_reducer_params {
+    bool keep_dims;
+};
+
+struct tfl_strided_slice_params {
+    int begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
+    bool offset; /* of operation version 8 and above only */
+};
+
+enum tfl_mirror {
+    TFL_MIRROR_REFLECT = 1,
+    TFL_MIRROR_SYMMETRIC = 2,
+};
+
+struct tfl_mirror_pad_params {
+    int mode; /* enum tfl_mirror */
+};
+
+/* SPACE_TO_DEPTH, DEPTH_TO_SPACE */
+struct tfl_block_params {
+    int block_size;
+};
+
+struct tfl_leaky_relu_params {
+    float alpha;
+};
+
+struct tfl_batch_matmul_params {
+    bool adj_x, adj_y;
+};
+
+struct tfl_pack_params {
+    int values_count, axis;
+};
+
+struct tfl_unpack_params {
+    int num, axis;
+};
+
+struct tfl_gather_params {
+    int axis, batch_dims;
 };
 
 struct tfl_concatenation_params {
@@ -264,6 +357,26 @@ TFL_AT(tfl_tensor, sparsity, 96);
 TFL_AT(tfl_tensor, dims_signature, 104);
 TFL_SIZE(tfl_delegate_params, 32);
 TFL_SIZE(tfl_affine_quantization, 24);
+TFL_SIZE(tfl_conv_params, 24);
+TFL_AT(tfl_conv_params, activation, 12);
+TFL_SIZE(tfl_depthwise_params, 28);
+TFL_AT(tfl_depthwise_params, activation, 16);
+TFL_SIZE(tfl_pool_params, 24);
+TFL_AT(tfl_pool_params, activation, 20);
+TFL_SIZE(tfl_transpose_conv_params, 16);
+TFL_AT(tfl_transpose_conv_params, activation, 12);
+TFL_SIZE(tfl_reducer_params, 1);
+TFL_SIZE(tfl_strided_slice_params, 24);
+TFL_AT(tfl_strided_slice_params, shrink_axis_mask, 16);
+TFL_AT(tfl_strided_slice_params, offset, 20);
+TFL_SIZE(tfl_mirror_pad_params, 4);
+TFL_SIZE(tfl_block_params, 4);
+TFL_SIZE(tfl_leaky_relu_params, 4);
+TFL_SIZE(tfl_batch_matmul_params, 2);
+TFL_AT(tfl_batch_matmul_params, adj_y, 1);
+TFL_AT(tfl_pack_params, axis, 4);
+TFL_AT(tfl_unpack_params, axis, 4);
+TFL_AT(tfl_gather_params, batch_dims, 4);
 
 #undef TFL_AT
 #undef TFL_SIZE

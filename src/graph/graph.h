@@ -52,12 +52,52 @@ enum mica_op_kind {
     MICA_OP_SOFTMAX,
     MICA_OP_LOGISTIC,
     MICA_OP_CONCATENATION,
-    MICA_OP_PAD,      /* inputs: data, paddings (constant int32 [rank, 2]) */
+    MICA_OP_PAD, /* inputs: data, paddings (constant int32 [rank, 2]), for PADV2 the value (constant, one element) */
     MICA_OP_QUANTIZE, /* float to integer, or between integer quantizations */
     MICA_OP_DEQUANTIZE,
     MICA_OP_RESIZE_BILINEAR,
     MICA_OP_RESIZE_NEAREST,
     MICA_OP_DETECTION_POSTPROCESS,
+    MICA_OP_SUB, /* this and the next three: two inputs that broadcast as in ADD */
+    MICA_OP_MUL,
+    MICA_OP_MAXIMUM,
+    MICA_OP_MINIMUM,
+    MICA_OP_SQUARED_DIFFERENCE,
+    MICA_OP_TRANSPOSE_CONV, /* inputs: output shape (constant), weights OHWI, data NHWC, bias [O] or absent */
+    MICA_OP_MEAN,           /* inputs: data, axes (constant); this and the next two */
+    MICA_OP_SUM,
+    MICA_OP_REDUCE_MAX,
+    MICA_OP_SPLIT,     /* input 0: axis (constant), 1: data; `axis` is set. SPLIT_V too, whose data is input 0 */
+    MICA_OP_SLICE,     /* data and constants; also STRIDED_SLICE: what it takes is in `slice` */
+    MICA_OP_TRANSPOSE, /* data, permutation (constant) */
+    MICA_OP_MIRROR_PAD,
+    MICA_OP_SPACE_TO_DEPTH,
+    MICA_OP_DEPTH_TO_SPACE,
+    MICA_OP_RELU, /* this and all below but the last: one value from one */
+    MICA_OP_RELU6,
+    MICA_OP_RELU_N1_TO_1,
+    MICA_OP_RELU_0_TO_1,
+    MICA_OP_LEAKY_RELU,
+    MICA_OP_TANH,
+    MICA_OP_HARD_SWISH,
+    MICA_OP_ELU,
+    MICA_OP_ABS,
+    MICA_OP_NEG,
+    MICA_OP_EXP,
+    MICA_OP_SQRT,
+    MICA_OP_RSQRT,
+    MICA_OP_PRELU, /* data, slopes (constant) that broadcast */
+    MICA_OP_ARG_MAX,
+    MICA_OP_BATCH_MATMUL,
+    MICA_OP_PACK,
+    MICA_OP_UNPACK,
+    MICA_OP_GATHER, /* data, indices (int32 or int64). No rule looks at their values: a kernel must check each */
+    MICA_OP_CAST,
+    MICA_OP_DIV, /* two inputs that broadcast; FLOOR_DIV too */
+    MICA_OP_FLOOR_DIV,
+    MICA_OP_GATHER_ND, /* the same; the indices' last dimension counts through the data's first ones */
+    MICA_OP_REVERSE,   /* data, axes (constant) */
+    MICA_OP_LOG,
 };
 
 enum mica_activation {
@@ -93,6 +133,27 @@ struct mica_detection {
     bool regular_nms;
 };
 
+/* Matrix x or y is stored with rows and columns exchanged. */
+struct mica_matmul {
+    bool adjoint_x, adjoint_y;
+};
+
+/*
+ * Of input dimension d, `count[d]` elements are taken: element i of the output is
+ * element begin[d] + i * step[d] of the input; steps are not 0 (but may be
+ * negative), counts not below 1, and all are inside. The output has the same
+ * elements in the same order; only dimensions of 1 may have come or gone.
+ */
+struct mica_slice {
+    int32_t begin[MICA_MAX_RANK], step[MICA_MAX_RANK], count[MICA_MAX_RANK];
+};
+
+/* How STRIDED_SLICE says what it takes: bits count from the first element of its parameters. */
+struct mica_slice_masks {
+    uint32_t begin, end, ellipsis, new_axis, shrink_axis;
+    bool offset; /* ends count from the beginnings */
+};
+
 struct mica_op {
     enum mica_op_kind kind;
     const char *type; /* "CONV_2D"; for custom operations their own name */
@@ -100,13 +161,21 @@ struct mica_op {
     const int32_t *inputs; /* tensor indices, MICA_NO_TENSOR where an optional one is absent */
     const int32_t *outputs;
     union {
-        struct mica_window window;       /* conv, depthwise, pools */
-        enum mica_activation activation; /* fully connected, add, concatenation */
+        struct mica_window window;       /* convolutions, pools */
+        enum mica_activation activation; /* fully connected, add, sub, mul, div, concatenation */
         float beta;                      /* softmax */
         struct mica_resize resize;
         struct mica_detection detection;
+        struct mica_slice slice; /* over the input's dimensions, also those that the output has lost */
+        float alpha;             /* leaky relu: slope below zero */
+        int32_t block;           /* space to depth and back */
+        bool keep_dims;          /* mean, sum, reduce max */
+        bool mirror_symmetric;   /* mirror pad: the border itself is repeated too */
+        struct mica_matmul matmul;
     };
-    int32_t axis; /* concatenation, already non-negative */
+    /* Non-negative. Concatenation, pack, unpack, gather: of the output or data. Split and arg max: set by the rules. */
+    int32_t axis;
+    uint32_t axes; /* mean, sum, reduce max, reverse: bit d stands for dimension d; set by the rules */
     /* Why nothing here can run the operation (malformed, or of an unknown type); NULL: the shape rules hold. */
     const char *problem;
 };
@@ -163,10 +232,14 @@ int mica_graph_add_op(struct mica_graph *graph, const struct mica_op *op, struct
 /*
  * The shape that output 0 of `op` must have, from its inputs (indices that
  * exist) and parameters; `op` need not be part of the graph.
- * False when it can't be told (inputs don't fit, reshape, unknown type).
+ * False when it can't be told (inputs don't fit, reshape, strided slice, unknown type).
  */
 bool mica_op_infer_shape(const struct mica_graph *graph, const struct mica_op *op, uint32_t *rank,
                          int32_t dims[MICA_MAX_RANK]);
+
+/* The same for any output; several have splits and unpack. */
+bool mica_op_infer_output_shape(const struct mica_graph *graph, const struct mica_op *op, uint32_t output,
+                                uint32_t *rank, int32_t dims[MICA_MAX_RANK]);
 
 int mica_graph_set_io(struct mica_graph *graph, const int32_t *inputs, uint32_t input_count, const int32_t *outputs,
                       uint32_t output_count, struct mica_log *log);
@@ -185,6 +258,18 @@ const char *mica_graph_strdup(struct mica_graph *graph, const char *string);
 /* Input `i` of `op`, NULL when absent or beyond the count. */
 const struct mica_tensor *mica_op_input(const struct mica_graph *graph, const struct mica_op *op, uint32_t i);
 const struct mica_tensor *mica_op_output(const struct mica_graph *graph, const struct mica_op *op, uint32_t i);
+
+/* Which input the data are: 0, but for transposed convolutions (2) and SPLIT (1; SPLIT_V, with three inputs: 0). */
+uint32_t mica_op_data_input(const struct mica_op *op);
+
+/*
+ * Resolves the constants (inputs 1 and above) of SLICE, whose `masks` are NULL, or
+ * of STRIDED_SLICE into what is taken of input 0 and the output's shape. Returns NULL, or why that
+ * can't be done; `op` need not be part of the graph.
+ */
+const char *mica_slice_resolve(const struct mica_graph *graph, const struct mica_op *op,
+                               const struct mica_slice_masks *masks, struct mica_slice *slice, uint32_t *rank,
+                               int32_t dims[MICA_MAX_RANK]);
 
 /* Multiply-accumulates of one execution; 0 for what has none. */
 uint64_t mica_op_macs(const struct mica_graph *graph, const struct mica_op *op);

@@ -9,7 +9,7 @@
 struct inference {
     const struct mica_tensor *input, *second; /* usable; second may be NULL */
     uint32_t rank;
-    int64_t dims[MICA_MAX_RANK];
+    int64_t dims[2 * MICA_MAX_RANK];
 };
 
 static void start_from_input(struct inference *shape)
@@ -34,6 +34,15 @@ static bool infer_window(const struct mica_window *window, int64_t channels, str
     return true;
 }
 
+static bool infer_transpose_conv(const struct mica_graph *graph, const struct mica_op *op, struct inference *shape)
+{
+    shape->rank = 4;
+    for (uint32_t i = 0; i < 4; i++)
+        if (!mica_constant_at(mica_op_input(graph, op, 0), i, &shape->dims[i]))
+            return false;
+    return true;
+}
+
 static bool infer_convolution(struct mica_window window, uint32_t channel_axis, struct inference *shape)
 {
     const struct mica_tensor *weights = shape->second;
@@ -54,7 +63,7 @@ static bool infer_fully_connected(struct inference *shape)
     return true;
 }
 
-static bool infer_add(struct inference *shape)
+static bool infer_broadcast(struct inference *shape)
 {
     if (!shape->second)
         return false;
@@ -116,7 +125,18 @@ static bool infer_resize(struct inference *shape)
     return true;
 }
 
-static bool infer(const struct mica_graph *graph, const struct mica_op *op, struct inference *shape)
+/* Rows and columns follow from the inputs' last two dimensions, the rest broadcasts. */
+static bool infer_matmul(const struct mica_op *op, struct inference *shape)
+{
+    const struct mica_tensor *x = shape->input, *y = shape->second;
+    if (!y || x->rank < 2 || y->rank < 2 || !infer_broadcast(shape))
+        return false;
+    shape->dims[shape->rank - 2] = mica_dim_from_end(x, !op->matmul.adjoint_x);
+    shape->dims[shape->rank - 1] = mica_dim_from_end(y, op->matmul.adjoint_y);
+    return true;
+}
+
+static bool infer(const struct mica_graph *graph, const struct mica_op *op, uint32_t output, struct inference *shape)
 {
     switch (op->kind) {
     case MICA_OP_CONV_2D:
@@ -128,36 +148,63 @@ static bool infer(const struct mica_graph *graph, const struct mica_op *op, stru
         return infer_window(&op->window, shape->input->dims[3], shape);
     case MICA_OP_FULLY_CONNECTED:
         return infer_fully_connected(shape);
+    case MICA_OP_TRANSPOSE_CONV:
+        return infer_transpose_conv(graph, op, shape);
+    case MICA_OP_BATCH_MATMUL:
+        return infer_matmul(op, shape);
     case MICA_OP_ADD:
-        return infer_add(shape);
+    case MICA_OP_SUB:
+    case MICA_OP_MUL:
+    case MICA_OP_DIV:
+    case MICA_OP_FLOOR_DIV:
+    case MICA_OP_MAXIMUM:
+    case MICA_OP_MINIMUM:
+    case MICA_OP_SQUARED_DIFFERENCE:
+        return infer_broadcast(shape);
     case MICA_OP_SOFTMAX:
     case MICA_OP_LOGISTIC:
     case MICA_OP_QUANTIZE:
     case MICA_OP_DEQUANTIZE:
+    case MICA_OP_RELU:
+    case MICA_OP_RELU6:
+    case MICA_OP_RELU_N1_TO_1:
+    case MICA_OP_RELU_0_TO_1:
+    case MICA_OP_LEAKY_RELU:
+    case MICA_OP_TANH:
+    case MICA_OP_HARD_SWISH:
+    case MICA_OP_ELU:
+    case MICA_OP_ABS:
+    case MICA_OP_NEG:
+    case MICA_OP_EXP:
+    case MICA_OP_SQRT:
+    case MICA_OP_RSQRT:
+    case MICA_OP_LOG:
+    case MICA_OP_PRELU:
+    case MICA_OP_REVERSE:
+    case MICA_OP_CAST:
         start_from_input(shape);
         return true;
     case MICA_OP_CONCATENATION:
         return infer_concatenation(graph, op, shape);
     case MICA_OP_PAD:
+    case MICA_OP_MIRROR_PAD:
         return infer_pad(shape);
     case MICA_OP_RESIZE_BILINEAR:
     case MICA_OP_RESIZE_NEAREST:
         return infer_resize(shape);
-    case MICA_OP_UNKNOWN:
-    case MICA_OP_RESHAPE:
-    case MICA_OP_DETECTION_POSTPROCESS:
-        break;
+    default:
+        return mica_infer_move(graph, op, output, shape->dims, &shape->rank);
     }
-    return false;
 }
 
-bool mica_op_infer_shape(const struct mica_graph *graph, const struct mica_op *op, uint32_t *rank,
-                         int32_t dims[MICA_MAX_RANK])
+bool mica_op_infer_output_shape(const struct mica_graph *graph, const struct mica_op *op, uint32_t output,
+                                uint32_t *rank, int32_t dims[MICA_MAX_RANK])
 {
     struct inference shape = {.input = mica_op_input(graph, op, 0), .second = mica_op_input(graph, op, 1)};
-    if (!shape.input || shape.input->problem || (shape.second && shape.second->problem))
+    bool several = op->kind == MICA_OP_SPLIT || op->kind == MICA_OP_UNPACK;
+    if (!shape.input || shape.input->problem || (shape.second && shape.second->problem) || (output > 0 && !several))
         return false;
-    if (!infer(graph, op, &shape))
+    if (!infer(graph, op, output, &shape) || shape.rank > MICA_MAX_RANK)
         return false;
     for (uint32_t i = 0; i < shape.rank; i++) {
         if (shape.dims[i] < 1 || shape.dims[i] > INT32_MAX)
@@ -166,4 +213,10 @@ bool mica_op_infer_shape(const struct mica_graph *graph, const struct mica_op *o
     }
     *rank = shape.rank;
     return true;
+}
+
+bool mica_op_infer_shape(const struct mica_graph *graph, const struct mica_op *op, uint32_t *rank,
+                         int32_t dims[MICA_MAX_RANK])
+{
+    return mica_op_infer_output_shape(graph, op, 0, rank, dims);
 }

@@ -62,11 +62,51 @@ uint64_t mica_elements(const struct mica_tensor *tensor)
     return tensor->bytes / mica_type_size(tensor->type);
 }
 
+int32_t mica_dim_from_end(const struct mica_tensor *tensor, uint32_t i)
+{
+    return i < tensor->rank ? tensor->dims[tensor->rank - 1 - i] : 1;
+}
+
+bool mica_constant_at(const struct mica_tensor *tensor, uint64_t i, int64_t *value)
+{
+    if (!tensor || tensor->problem || !tensor->data || i >= mica_elements(tensor))
+        return false;
+    if (tensor->type == MICA_TYPE_INT32)
+        *value = ((const int32_t *)tensor->data)[i];
+    else if (tensor->type == MICA_TYPE_INT64)
+        *value = ((const int64_t *)tensor->data)[i];
+    else
+        return false;
+    return true;
+}
+
+bool mica_constant_axes(const struct mica_tensor *tensor, uint32_t rank, uint32_t *axes)
+{
+    int64_t axis;
+    *axes = 0;
+    if (!tensor || tensor->problem || mica_elements(tensor) > MICA_MAX_RANK)
+        return false;
+    for (uint64_t i = 0; i < mica_elements(tensor); i++) {
+        if (!mica_constant_at(tensor, i, &axis) || axis < -(int64_t)rank || axis >= (int64_t)rank)
+            return false;
+        *axes |= 1u << (axis < 0 ? axis + rank : axis);
+    }
+    return *axes != 0;
+}
+
+uint32_t mica_op_data_input(const struct mica_op *op)
+{
+    if (op->kind == MICA_OP_TRANSPOSE_CONV)
+        return 2;
+    return op->kind == MICA_OP_SPLIT && op->input_count == 2;
+}
+
 /* Tensors are below 2^28 bytes, so no product of two of them overflows. */
 uint64_t mica_op_macs(const struct mica_graph *graph, const struct mica_op *op)
 {
     if (op->problem)
         return 0;
+    const struct mica_tensor *input = mica_op_input(graph, op, 0);
     const struct mica_tensor *weights = mica_op_input(graph, op, 1), *output = mica_op_output(graph, op, 0);
     switch (op->kind) {
     case MICA_OP_CONV_2D:
@@ -75,6 +115,10 @@ uint64_t mica_op_macs(const struct mica_graph *graph, const struct mica_op *op)
         return mica_elements(output) * (mica_elements(weights) / (uint64_t)weights->dims[3]);
     case MICA_OP_FULLY_CONNECTED:
         return mica_elements(output) * (uint64_t)weights->dims[1];
+    case MICA_OP_TRANSPOSE_CONV: /* as if no value were cut off at the borders */
+        return mica_elements(weights) * (mica_elements(mica_op_input(graph, op, 2)) / (uint64_t)weights->dims[3]);
+    case MICA_OP_BATCH_MATMUL:
+        return mica_elements(output) * (uint64_t)mica_dim_from_end(input, op->matmul.adjoint_x);
     default:
         return 0;
     }

@@ -1,61 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that combine or move values: addition, concatenation, padding, reshaping, resizing. */
+/* Operations that put values together anew: reshaping, concatenation, padding, resizing. */
 #include "graph/check.h"
-
-#include <math.h>
-
-/* ---- addition --------------------------------------------------------- */
-
-/* Size of dimension `i`, counted from the last one; missing leading dimensions are 1. */
-static int32_t dim_from_end(const struct mica_tensor *tensor, uint32_t i)
-{
-    return i < tensor->rank ? tensor->dims[tensor->rank - 1 - i] : 1;
-}
-
-static bool check_broadcast(struct mica_check *check)
-{
-    const struct mica_tensor *a = mica_check_input(check, 0), *b = mica_check_input(check, 1);
-    const struct mica_tensor *output = mica_check_output(check, 0);
-    bool fits = output->rank == (a->rank > b->rank ? a->rank : b->rank);
-    for (uint32_t i = 0; fits && i < output->rank; i++) {
-        int32_t x = dim_from_end(a, i), y = dim_from_end(b, i);
-        fits = (x == y || x == 1 || y == 1) && dim_from_end(output, i) == (x == 1 ? y : x);
-    }
-    if (fits)
-        return true;
-    return mica_reject(check, "inputs %s and %s do not make output %s", mica_shape_text(a).text,
-                       mica_shape_text(b).text, mica_shape_text(output).text);
-}
-
-/*
- * TensorFlow Lite adds integers at a scale of twice the larger input's, 20 bits finer, and
- * then rescales to the output's by a factor that must be below 1.
- */
-static bool check_add_scales(struct mica_check *check)
-{
-    const struct mica_tensor *a = mica_check_input(check, 0), *b = mica_check_input(check, 1);
-    const struct mica_tensor *output = mica_check_output(check, 0);
-    if (!mica_is_integer(a->type))
-        return true;
-    double larger = fmax((double)a->quant.scale[0], (double)b->quant.scale[0]);
-    double factor = 2 * larger / ((double)(1 << 20) * (double)output->quant.scale[0]);
-    if (factor < 1)
-        return true;
-    return mica_reject(check, "the output's scale %g is too small for inputs of scale %g and %g",
-                       (double)output->quant.scale[0], (double)a->quant.scale[0], (double)b->quant.scale[0]);
-}
-
-bool mica_rule_add(struct mica_check *check)
-{
-    if (!mica_check_io(check, 2, 2, 1) || !mica_check_in_out(check))
-        return false;
-    const struct mica_tensor *a = mica_check_input(check, 0), *b = mica_check_input(check, 1);
-    if (!mica_check_number(check, b, "second input"))
-        return false;
-    if (a->type != b->type)
-        return mica_reject(check, "inputs are %s and %s", mica_type_name(a->type), mica_type_name(b->type));
-    return check_broadcast(check) && check_add_scales(check) && mica_check_activation(check, check->op->activation);
-}
 
 /* ---- moving values ---------------------------------------------------- */
 
@@ -73,7 +18,7 @@ bool mica_rule_reshape(struct mica_check *check)
     return true;
 }
 
-/* Equal in all dimensions but `axis`; int8 must be quantized alike, as TensorFlow Lite requires. */
+/* Equal in all dimensions but `axis`; all but uint8 must be quantized alike, as TensorFlow Lite requires. */
 static bool check_concat_input(struct mica_check *check, const struct mica_tensor *input,
                                const struct mica_tensor *output, uint32_t axis)
 {
@@ -86,12 +31,10 @@ static bool check_concat_input(struct mica_check *check, const struct mica_tenso
     if (input->type != output->type)
         return mica_reject(check, "input is %s but output is %s", mica_type_name(input->type),
                            mica_type_name(output->type));
-    if (!mica_is_integer(input->type))
-        return true;
+    if (input->type != MICA_TYPE_UINT8 || output->quant.count == 0)
+        return mica_check_moved(check, input, output);
     if (!mica_check_number(check, input, "input"))
         return false;
-    if (input->type == MICA_TYPE_INT8)
-        return mica_check_same_quantization(check, input, output);
     return mica_check_factor(check, (double)input->quant.scale[0] / (double)output->quant.scale[0]);
 }
 
@@ -106,7 +49,7 @@ bool mica_rule_concatenation(struct mica_check *check)
                            op->axis);
     if (op->activation != MICA_ACT_NONE)
         return mica_reject(check, "concatenation with a fused activation is not supported");
-    if (mica_is_integer(output->type) && !mica_check_number(check, output, "output"))
+    if (mica_is_integer(output->type) && output->quant.count && !mica_check_number(check, output, "output"))
         return false;
     int64_t sum = 0;
     for (uint32_t i = 0; i < op->input_count; i++) {
@@ -123,24 +66,12 @@ bool mica_rule_concatenation(struct mica_check *check)
 
 /* ---- parameters that are constant tensors ----------------------------- */
 
-static bool check_constant(struct mica_check *check, const struct mica_tensor *tensor, const char *what,
-                           uint64_t elements)
+/* A size that grows by the constant amounts `before` and `after`. */
+static bool check_padded(struct mica_check *check)
 {
-    if (!tensor->data || tensor->type != MICA_TYPE_INT32)
-        return mica_reject(check, "the %s should be a constant int32 tensor", what);
-    if (mica_elements(tensor) == elements)
-        return true;
-    return mica_reject(check, "shape %s of the %s should have %llu elements", mica_shape_text(tensor).text, what,
-                       (unsigned long long)elements);
-}
-
-bool mica_rule_pad(struct mica_check *check)
-{
-    if (!mica_check_io(check, 2, 2, 1) || !mica_check_in_out(check))
-        return false;
     const struct mica_tensor *input = mica_check_input(check, 0), *paddings = mica_check_input(check, 1);
     const struct mica_tensor *output = mica_check_output(check, 0);
-    if (!check_constant(check, paddings, "paddings", 2 * (uint64_t)input->rank) ||
+    if (!mica_check_constant(check, paddings, "paddings", 2 * (uint64_t)input->rank) ||
         !mica_check_rank(check, output, "output", input->rank))
         return false;
     const int32_t *amounts = paddings->data;
@@ -153,7 +84,34 @@ bool mica_rule_pad(struct mica_check *check)
                                mica_shape_text(output).text, mica_shape_text(input).text, (long long)before,
                                (long long)after, i);
     }
-    return mica_check_same_quantization(check, input, output);
+    return mica_check_moved(check, input, output);
+}
+
+bool mica_rule_pad(struct mica_check *check)
+{
+    if (!mica_check_io(check, 2, 3, 1) || !check_padded(check))
+        return false;
+    const struct mica_tensor *value = mica_check_input(check, 2);
+    if (!value)
+        return true;
+    if (!value->data || mica_elements(value) != 1)
+        return mica_reject(check, "the value to pad with should be a constant of one element");
+    return mica_check_moved(check, value, mica_check_output(check, 0));
+}
+
+bool mica_rule_mirror_pad(struct mica_check *check)
+{
+    if (!mica_check_io(check, 2, 2, 1) || !check_padded(check))
+        return false;
+    const struct mica_tensor *input = mica_check_input(check, 0);
+    const int32_t *amounts = mica_check_input(check, 1)->data;
+    for (uint32_t i = 0; i < input->rank; i++) {
+        int32_t most = input->dims[i] - !check->op->mirror_symmetric;
+        if (amounts[2 * i] > most || amounts[2 * i + 1] > most)
+            return mica_reject(check, "a mirror shows at most %d elements of dimension %u, not %d and %d", most, i,
+                               amounts[2 * i], amounts[2 * i + 1]);
+    }
+    return true;
 }
 
 /* Beyond this the kernels' fixed-point coordinates (10 fraction bits) leave 32 bits. */
@@ -163,7 +121,7 @@ static bool check_resize_size(struct mica_check *check, const struct mica_tensor
                               const struct mica_tensor *output)
 {
     const struct mica_tensor *size = mica_check_input(check, 1);
-    if (!check_constant(check, size, "size", 2))
+    if (!mica_check_constant(check, size, "size", 2))
         return false;
     const int32_t *rows_columns = size->data;
     if (output->dims[1] != rows_columns[0] || output->dims[2] != rows_columns[1] || output->dims[0] != input->dims[0] ||

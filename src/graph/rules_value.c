@@ -41,17 +41,26 @@ bool mica_rule_logistic(struct mica_check *check)
            check_unit_output(check);
 }
 
+/* Conversions know int16 too, with zero point 0. */
+static bool check_convertible(struct mica_check *check, const struct mica_tensor *tensor, const char *what)
+{
+    if (tensor->type != MICA_TYPE_INT16)
+        return mica_check_number(check, tensor, what);
+    return (tensor->quant.count == 1 && tensor->quant.symmetric) ||
+           mica_reject(check, "type int16 of the %s needs exactly one scale, and zero point 0", what);
+}
+
 bool mica_rule_quantize(struct mica_check *check)
 {
     if (!mica_check_io(check, 1, 1, 1))
         return false;
     const struct mica_tensor *input = mica_check_input(check, 0), *output = mica_check_output(check, 0);
-    if (!mica_check_number(check, input, "input") || !mica_check_number(check, output, "output") ||
+    if (!check_convertible(check, input, "input") || !check_convertible(check, output, "output") ||
         !mica_check_same_shape(check, input, output))
         return false;
-    if (!mica_is_integer(output->type))
+    if (!mica_is_quantized(output->type))
         return mica_reject(check, "the output is %s, not an integer", mica_type_name(output->type));
-    return !mica_is_integer(input->type) ||
+    return !mica_is_quantized(input->type) ||
            mica_check_factor(check, (double)input->quant.scale[0] / (double)output->quant.scale[0]);
 }
 
@@ -60,10 +69,10 @@ bool mica_rule_dequantize(struct mica_check *check)
     if (!mica_check_io(check, 1, 1, 1))
         return false;
     const struct mica_tensor *input = mica_check_input(check, 0), *output = mica_check_output(check, 0);
-    if (!mica_is_integer(input->type) || output->type != MICA_TYPE_FLOAT32)
-        return mica_reject(check, "%s to %s is not supported: uint8 or int8 to float32 is", mica_type_name(input->type),
-                           mica_type_name(output->type));
-    return mica_check_number(check, input, "input") && mica_check_same_shape(check, input, output);
+    if (!mica_is_quantized(input->type) || output->type != MICA_TYPE_FLOAT32)
+        return mica_reject(check, "%s to %s is not supported: uint8, int8 or int16 to float32 is",
+                           mica_type_name(input->type), mica_type_name(output->type));
+    return check_convertible(check, input, "input") && mica_check_same_shape(check, input, output);
 }
 
 /* ---- detection post-processing ---------------------------------------- */

@@ -23,6 +23,7 @@ struct mica_partition {
 struct mica_compile_options {
     bool on_chip;       /* keep tensors in on-chip memory, which is unverified on hardware */
     bool optimize_size; /* search longer for smaller coefficient streams */
+    uint32_t split;     /* cores that one inference is spread over; 0 and 1: one. For simulators: no kernel allows it */
 };
 
 /* What one device job cost. On a simulator the figures are a timing model's. */
@@ -30,6 +31,9 @@ struct mica_job_report {
     uint64_t cycles;
     uint64_t read_bytes, write_bytes; /* device memory */
     uint64_t coefficient_bytes;       /* part of read_bytes */
+    uint64_t compute_cycles; /* what the job takes with memory infinitely fast; 0: the model has no such split */
+    uint64_t memory_cycles;  /* what its traffic takes with the memory to itself; 0: likewise */
+    double dispatch_us;      /* what starting it costs beside its cycles: kernel, interrupt */
 };
 
 struct mica_chip {
@@ -42,6 +46,13 @@ struct mica_chip {
     /* MICA_ON_CHIP_WINDOWS entries; NULL: no on-chip memory has an address. */
     const struct mica_on_chip *on_chip;
     const char *notes; /* what is inferred rather than verified, lines for people; NULL: nothing */
+    uint32_t cores;    /* that submissions may name or the kernel spreads jobs over; 0 stands for 1 */
+    double clock_least_mhz, clock_most_mhz; /* what sim_set_clock() takes; 0: clock_mhz and no other */
+    /*
+     * What the driver's interface says of it. etnaviv: "model:revision:product:customer:eco" in hexadecimal; rocket:
+     * the device tree's "compatible". NULL: that driver doesn't run it.
+     */
+    const char *identity;
 };
 
 struct mica_npu_family {
@@ -49,8 +60,8 @@ struct mica_npu_family {
 
     /*
      * Can the chip run operation `op`? 0 = yes; -ENOTSUP = no, and `reason`
-     * (of `size` bytes) gets a sentence the user can act on. Answers for the
-     * operation alone: any set of supported operations must compile.
+     * (of `size` bytes) gets a sentence the user can act on; -ENOMEM = memory ran
+     * out before it was known. Answers for the operation alone: any set of supported operations must compile.
      */
     int (*supports)(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op, char *reason,
                     size_t size);
@@ -69,6 +80,9 @@ struct mica_npu_family {
                       struct mica_log *log, void **sim);
     void (*sim_destroy)(void *sim); /* accepts NULL */
 
+    /* Has the timing model count at another clock than the chip's; memory keeps its speed. NULL: only at the chip's. */
+    int (*sim_set_clock)(void *sim, double mhz);
+
     /*
      * Runs one command stream to its end. Appends one report per job to
      * `reports`, at most `capacity`; *count gets the number of jobs run.
@@ -77,11 +91,22 @@ struct mica_npu_family {
      */
     int (*sim_run)(void *sim, const uint32_t *stream, size_t words, struct mica_job_report *reports, size_t capacity,
                    size_t *count);
+
+    /*
+     * Microseconds until `inferences` inferences are done at a clock, each of the same `count` jobs on one
+     * core, on `cores` cores that share the memory. Negative when memory runs out. NULL: cores don't share.
+     */
+    double (*stream_us)(const struct mica_chip *chip, double mhz, const struct mica_job_report *reports, size_t count,
+                        uint32_t inferences, uint32_t cores);
 };
 
 extern const struct mica_npu_family mica_vivante;
 extern const struct mica_chip mica_chip_a311d;
 extern const struct mica_chip mica_chip_imx8mp;
 extern const struct mica_chip mica_chip_s905d3;
+
+extern const struct mica_npu_family mica_rockchip;
+extern const struct mica_chip mica_chip_rk3588;
+extern const struct mica_chip mica_chip_rk3566;
 
 #endif

@@ -80,16 +80,65 @@ static bool reloc_valid(const struct mica_program *program, const struct mica_pr
            reloc->addend < program->buffers[reloc->target].size;
 }
 
+uint32_t mica_program_width(const struct mica_program *program)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; program && i < program->submit_count; i++) {
+        if (program->submits[i].core > most)
+            most = program->submits[i].core;
+    }
+    return most < UINT32_MAX ? most + 1 : most;
+}
+
+uint64_t mica_program_io_extent(const struct mica_program_io *io)
+{
+    const struct mica_program_layout *layout = &io->layout;
+    uint64_t before, extent;
+    if (!layout->block)
+        return io->size;
+    if (!layout->channels)
+        return 0;
+    uint64_t surfaces = mica_cdiv(layout->channels, layout->block);
+    if (__builtin_mul_overflow(surfaces - 1, layout->surface, &before) ||
+        __builtin_add_overflow(before, (uint64_t)layout->pixels * layout->block, &extent))
+        return 0;
+    return extent;
+}
+
+static bool layout_valid(const struct mica_program_io *io)
+{
+    const struct mica_program_layout *layout = &io->layout;
+    if (!layout->block)
+        return !layout->channels && !layout->pixels && !layout->padding && !layout->surface;
+    return (layout->block == 8 || layout->block == 16) && layout->channels && layout->pixels &&
+           (uint64_t)layout->channels * layout->pixels == io->size &&
+           layout->surface >= (uint64_t)layout->pixels * layout->block && mica_program_io_extent(io);
+}
+
 static bool io_valid(const struct mica_program *program, const struct mica_program_io *io)
 {
-    return io->buffer < program->buffer_count && !program->buffers[io->buffer].fixed_address &&
-           mica_range_inside(io->offset, io->size, program->buffers[io->buffer].size);
+    return io->buffer < program->buffer_count && !program->buffers[io->buffer].fixed_address && layout_valid(io) &&
+           mica_range_inside(io->offset, mica_program_io_extent(io), program->buffers[io->buffer].size);
 }
 
 static bool submit_valid(const struct mica_program *program, const struct mica_program_submit *submit)
 {
     return submit->words > 0 && submit->stream &&
            mica_range_inside(submit->first_job, submit->job_count, program->job_count);
+}
+
+/* Each starts jobs behind those of the one before, in its stage or a later one. */
+static bool submits_valid(const struct mica_program *program)
+{
+    uint32_t stage = 0, jobs = 0;
+    for (uint32_t i = 0; i < program->submit_count; i++) {
+        const struct mica_program_submit *submit = &program->submits[i];
+        if (!submit_valid(program, submit) || submit->stage < stage || submit->first_job < jobs)
+            return false;
+        stage = submit->stage;
+        jobs = submit->first_job + submit->job_count;
+    }
+    return true;
 }
 
 /* Arrays that have entries exist. */
@@ -106,8 +155,7 @@ bool mica_program_valid(const struct mica_program *program)
     for (uint32_t i = 0; valid && i < program->buffer_count; i++)
         valid = buffer_valid(&program->buffers[i]);
     valid = valid && places_valid(program);
-    for (uint32_t i = 0; valid && i < program->submit_count; i++)
-        valid = submit_valid(program, &program->submits[i]);
+    valid = valid && submits_valid(program);
     for (uint32_t i = 0; valid && i < program->reloc_count; i++)
         valid = reloc_valid(program, &program->relocs[i]);
     for (uint32_t i = 0; valid && i < program->input_count; i++)

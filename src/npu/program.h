@@ -43,12 +43,26 @@ struct mica_program_reloc {
     uint64_t addend; /* bytes, below the target's size */
 };
 
+/*
+ * How the device has the bytes of a tensor of `pixels` x `channels` one-byte elements, channels
+ * fastest. block 0 (then all else is 0): as the host has them. Else 8 or 16, blocked by channels: element
+ * c of pixel p is at (c / block) * surface + p * block + c % block, and lanes of the last surface
+ * past the channels hold `padding` in an input (as the device reads it), anything in an output.
+ */
+struct mica_program_layout {
+    uint32_t block;
+    uint32_t channels, pixels;
+    uint8_t padding;
+    uint64_t surface; /* bytes, at least pixels * block */
+};
+
 /* A graph tensor that crosses the partition's border, as a byte range of a buffer. */
 struct mica_program_io {
     uint32_t tensor; /* graph index */
     uint32_t buffer;
-    uint64_t offset, size; /* bytes; size = the tensor's */
-    bool flip_sign;        /* the device wants int8 as uint8: every byte is XORed with 0x80 on the way */
+    uint64_t offset, size; /* bytes; size = the tensor's, which a blocked layout exceeds in the buffer */
+    bool flip_sign;        /* the device's bytes are the tensor's XORed with 0x80 */
+    struct mica_program_layout layout;
 };
 
 /* One job of the device, for reports: nothing of it reaches the device. */
@@ -58,11 +72,22 @@ struct mica_program_job {
     uint64_t macs; /* multiply-accumulates of the operation that this job does */
 };
 
-/* One submission: a command stream. Jobs [first_job, first_job + job_count) are started by it, in order. */
+/*
+ * One submission. Its stream is what the kernel interface takes: a command stream for etnaviv; for
+ * rocket the array of its tasks, two words each (address of a register program, its count of 64-bit
+ * words). Jobs [first_job, first_job + job_count) are started by it, in order, behind those of the
+ * submission before it.
+ */
 struct mica_program_submit {
     uint32_t *stream; /* owned */
     uint32_t words;
     uint32_t first_job, job_count;
+    /*
+     * Submissions in order always give the result. Those of one stage depend on each other in
+     * nothing and may run at the same time, each on its core of the device (below the chip's
+     * count); a stage begins when the one before it is done. Stages don't fall.
+     */
+    uint32_t core, stage;
 };
 
 struct mica_program {
@@ -76,7 +101,13 @@ struct mica_program {
 
 void mica_program_destroy(struct mica_program *program); /* accepts NULL */
 
-/* Every index and range inside its bounds? For programs that were read from a file. */
+/* Bytes from the first to the last that a tensor takes in its buffer; 0 when they are too many to count. */
+uint64_t mica_program_io_extent(const struct mica_program_io *io);
+
+/* How many cores the submissions name, at least 1: the highest of them and one more. Accepts NULL. */
+uint32_t mica_program_width(const struct mica_program *program);
+
+/* Every index and range inside its bounds, layouts sound, stages in order? For programs that were read from a file. */
 bool mica_program_valid(const struct mica_program *program);
 
 #endif

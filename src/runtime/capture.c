@@ -20,6 +20,9 @@
  */
 #define ETNA_SUBMIT_SOFTPIN 8
 #define ETNA_BO_WC 131072
+/* Sizes of its structures (rocket, uapi/drm/rocket_accel.h). */
+#define ROCKET_JOB_SIZE 40
+#define ROCKET_TASK_SIZE 8
 
 /* The last file that has a buffer's contents. */
 struct dumped {
@@ -113,7 +116,7 @@ static int check_empty(struct mica_capture *capture, const char *path)
 int mica_capture_create(const char *directory, const struct mica_chip *chip, struct mica_log *log,
                         struct mica_capture **result)
 {
-    if (!chip || strcmp(chip->driver, "etnaviv"))
+    if (!chip || (strcmp(chip->driver, "etnaviv") && strcmp(chip->driver, "rocket")))
         return mica_fail(log, -ENOTSUP, "capture: no format is defined for %s",
                          chip ? chip->driver : "the CPU: it has no submissions");
     struct mica_capture *capture = calloc(1, sizeof *capture);
@@ -206,6 +209,12 @@ static void put_place(FILE *stream, const struct mica_tensor_place *place)
     fprintf(stream,
             ",\n   \"bo\": %u,\n   \"va\": \"0x%" PRIx64 "\",\n   \"offset\": %" PRIu64 ",\n   \"flip_sign\": %s",
             place->bo, place->address, place->offset, place->flip_sign ? "true" : "false");
+    const struct mica_program_layout *layout = place->layout;
+    if (layout->block)
+        fprintf(stream,
+                ",\n   \"layout\": {\"block\": %u, \"channels\": %u, \"pixels\": %u, \"surface\": %" PRIu64
+                ", \"padding\": %u}",
+                layout->block, layout->channels, layout->pixels, layout->surface, layout->padding);
 }
 
 static void put_tensor(FILE *stream, const struct mica_tensor *tensor, const char *kind, uint32_t index,
@@ -324,6 +333,11 @@ static int dump_bo(struct mica_capture *capture, int directory, const struct mic
                    : write_zeros(capture, directory, name, bo->size);
 }
 
+static bool is_rocket(const struct mica_capture *capture)
+{
+    return !strcmp(capture->chip->driver, "rocket");
+}
+
 static int put_bo(struct mica_capture *capture, int directory, FILE *stream, const struct mica_bo_use *use,
                   uint32_t index)
 {
@@ -340,33 +354,89 @@ static int put_bo(struct mica_capture *capture, int directory, FILE *stream, con
             read && write ? "rw"
             : write       ? "w"
                           : "r",
-            bo->handle, bo->size, nonzero_end(bo), ETNA_BO_WC, bo->address, file, bo->map ? "" : ",\"on_chip\":true");
+            bo->handle, bo->size, nonzero_end(bo), is_rocket(capture) ? 0 : ETNA_BO_WC, bo->address, file,
+            bo->map ? "" : ",\"on_chip\":true");
     return 0;
 }
 
-/* Laid out as the other captures are: a line a buffer. */
-static int put_submit(struct mica_capture *capture, int directory, FILE *stream, const struct mica_submit *submit)
+static int put_bos(struct mica_capture *capture, int directory, FILE *stream, const struct mica_submit *submit)
 {
     int error = 0;
+    for (uint32_t i = 0; !error && i < submit->bo_count; i++)
+        error = put_bo(capture, directory, stream, &submit->bos[i], i);
+    return error;
+}
+
+/* Laid out as the other captures are: a line a buffer. */
+static int put_etnaviv(struct mica_capture *capture, int directory, FILE *stream, const struct mica_submit *submit)
+{
     fprintf(stream,
             "{\n \"driver\":\"%s\",\"chip\":\"%s\",\"index\":%u,\"pipe\":0,\"exec_state\":0,\"flags\":%d,"
             "\"softpin\":true,\n \"stream\":{\"file\":\"stream.bin\",\"words\":%u},\n \"bos\":[",
             capture->chip->driver, capture->chip->name, capture->submit_count, ETNA_SUBMIT_SOFTPIN, submit->words);
-    for (uint32_t i = 0; !error && i < submit->bo_count; i++)
-        error = put_bo(capture, directory, stream, &submit->bos[i], i);
+    int error = put_bos(capture, directory, stream, submit);
     fputs("],\n \"relocs\":[],\n \"pmrs\":0\n}\n", stream);
+    return error;
+}
+
+/* The kernel orders jobs by the buffers they write: each goes to one list only. */
+static void put_handles(FILE *stream, const struct mica_submit *submit, bool written)
+{
+    const char *comma = "";
+    for (uint32_t i = 0; i < submit->bo_count; i++) {
+        if (!(submit->bos[i].access & MICA_ACCESS_WRITE) == written)
+            continue;
+        fprintf(stream, "%s%u", comma, submit->bos[i].bo->handle);
+        comma = ",";
+    }
+}
+
+/* A task with the place of its register program: the buffer, where one holds it. */
+static void put_task(FILE *stream, const struct mica_submit *submit, const uint32_t *task)
+{
+    fprintf(stream, "{\"regcmd\":\"0x%08x\",\"regcmd_count\":%u", task[0], task[1]);
+    for (uint32_t i = 0; i < submit->bo_count; i++) {
+        const struct mica_bo *bo = submit->bos[i].bo;
+        if (task[0] < bo->address || task[0] - bo->address >= bo->size)
+            continue;
+        fprintf(stream, ",\"bo\":%u,\"offset\":%" PRIu64, bo->handle, task[0] - bo->address);
+        break;
+    }
+    putc('}', stream);
+}
+
+/* One job: all tasks of the submission. */
+static int put_rocket(struct mica_capture *capture, int directory, FILE *stream, const struct mica_submit *submit)
+{
+    fprintf(stream,
+            "{\n \"driver\":\"%s\",\"chip\":\"%s\",\"index\":%u,\"job_struct_size\":%d,\n \"jobs\":[\n"
+            "  {\"task_struct_size\":%d,\"in_bos\":[",
+            capture->chip->driver, capture->chip->name, capture->submit_count, ROCKET_JOB_SIZE, ROCKET_TASK_SIZE);
+    put_handles(stream, submit, false);
+    fputs("],\"out_bos\":[", stream);
+    put_handles(stream, submit, true);
+    fputs("],\"tasks\":[", stream);
+    for (uint32_t i = 0; i + 2 <= submit->words; i += 2) {
+        fputs(i ? ",\n   " : "\n   ", stream);
+        put_task(stream, submit, submit->stream + i);
+    }
+    fputs("]}],\n \"bos\":[", stream);
+    int error = put_bos(capture, directory, stream, submit);
+    fputs("]\n}\n", stream);
     return error;
 }
 
 static int write_submit(struct mica_capture *capture, int directory, const struct mica_submit *submit)
 {
-    int error = write_file(capture, directory, "stream.bin", submit->stream, submit->words * sizeof(uint32_t));
+    int error = 0;
     FILE *stream;
+    if (!is_rocket(capture)) /* whose stream is all in submit.json */
+        error = write_file(capture, directory, "stream.bin", submit->stream, submit->words * sizeof(uint32_t));
     if (!error)
         error = open_text(capture, directory, "submit.json", &stream);
     if (error)
         return error;
-    error = put_submit(capture, directory, stream, submit);
+    error = (is_rocket(capture) ? put_rocket : put_etnaviv)(capture, directory, stream, submit);
     int close_error = close_text(capture, stream, "submit.json");
     return error ? error : close_error;
 }

@@ -78,6 +78,13 @@ void mica_context_keep_error(mica_context *context, const char *message)
     pthread_mutex_unlock(&context->lock);
 }
 
+void mica_context_set_error(mica_context *context, const char *message)
+{
+    pthread_mutex_lock(&context->lock);
+    snprintf(context->log.last_error, sizeof context->log.last_error, "%s", message);
+    pthread_mutex_unlock(&context->lock);
+}
+
 const char *mica_last_error(const mica_context *constant)
 {
     mica_context *context = (mica_context *)constant;
@@ -96,25 +103,6 @@ int mica_device_list(const mica_context *context, size_t index, struct mica_devi
     MICA_CHECK_ARG(NULL, context);
     MICA_CHECK_ARG(NULL, info);
     return mica_known_device(index, info);
-}
-
-/* Sink of a device's log. The level was checked nowhere yet: the client's decides. */
-static void to_client(void *user, enum mica_log_level level, const char *message)
-{
-    mica_device *device = user;
-    mica_log(device->client, level, "%s", message);
-}
-
-void mica_device_lock(mica_device *device, struct mica_log *client)
-{
-    pthread_mutex_lock(&device->lock);
-    device->client = client;
-}
-
-void mica_device_unlock(mica_device *device)
-{
-    device->client = NULL;
-    pthread_mutex_unlock(&device->lock);
 }
 
 static int start_threads(mica_context *context)
@@ -136,11 +124,11 @@ int mica_device_open(mica_context *context, const char *name, mica_device **resu
     if (!device)
         return mica_fail_nomem(&context->log);
     device->context = context;
-    device->client = &context->log;
-    device->log = (struct mica_log){.sink = to_client, .user = device, .level = MICA_LOG_DEBUG};
-    pthread_mutex_init(&device->lock, NULL);
-    error = mica_open_device(name, context->threads, &device->log, &device->opened);
-    device->client = NULL;
+    mica_cores_init(&device->cores, &device->opened, context->threads);
+    struct mica_core *first = &device->cores.cores[0];
+    mica_core_lock(first, &context->log);
+    error = mica_open_device(name, context->threads, &first->log, &device->opened);
+    mica_core_unlock(first);
     if (error) {
         mica_device_close(device);
         return error;
@@ -153,8 +141,8 @@ void mica_device_close(mica_device *device)
 {
     if (!device)
         return;
+    mica_cores_finish(&device->cores);
     mica_close_device(&device->opened);
-    pthread_mutex_destroy(&device->lock);
     free(device);
 }
 
@@ -165,7 +153,24 @@ int mica_device_configure(mica_device *device, const char *key, const char *valu
     MICA_CHECK_ARG(MICA_LOG_OF(device), value);
     char called[80];
     snprintf(called, sizeof called, "device option %.60s", key);
-    return mica_compile_option_set(&device->options, key, value, called, &device->context->log);
+    return mica_device_option_set(&device->cores, &device->options, key, value, called, &device->context->log);
+}
+
+double mica_device_clock(const mica_device *device, double *least, double *most)
+{
+    const struct mica_chip *chip = device ? device->opened.chip : NULL;
+    double now = device ? mica_cores_clock(&device->cores) : 0;
+    bool any = chip && chip->family->sim_set_clock && device->opened.winsys->set_clock && chip->clock_most_mhz > 0;
+    if (least)
+        *least = any ? chip->clock_least_mhz : now;
+    if (most)
+        *most = any ? chip->clock_most_mhz : now;
+    return now;
+}
+
+unsigned mica_device_cores(const mica_device *device)
+{
+    return device ? mica_cores_count(&device->cores) : 0;
 }
 
 const char *mica_device_name(const mica_device *device)

@@ -2,36 +2,109 @@
 #include "runtime/device_options.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A key with its two values, the default first. */
 static const struct {
     const char *key, *off, *on;
-} known[] = {
+} flags[] = {
     {"on-chip", "0", "1"},
     {"optimize", "speed", "size"},
 };
+#define FLAGS (sizeof flags / sizeof flags[0])
+
+/* A key whose value is a number from 1 on. */
+static const struct {
+    const char *key;
+    uint32_t most; /* of any device; the one at hand may allow less */
+} numbers[] = {
+    {"cores", MICA_MAX_CORES},
+    {"clock", 10000},
+    {"split", MICA_MAX_CORES},
+};
+#define NUMBERS (sizeof numbers / sizeof numbers[0])
 
 static bool *flag_of(struct mica_compile_options *options, size_t row)
 {
     return row ? &options->optimize_size : &options->on_chip;
 }
 
+static int fail_unknown(const char *key, struct mica_log *log)
+{
+    char names[96] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < FLAGS + NUMBERS && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 i < FLAGS ? flags[i].key : numbers[i - FLAGS].key);
+    return mica_fail(log, -EINVAL, "there is no device option \"%.64s\"; the options are %s", key, names);
+}
+
 int mica_compile_option_set(struct mica_compile_options *options, const char *key, const char *value,
                             const char *called, struct mica_log *log)
 {
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(key, known[i].key))
+    for (size_t i = 0; i < FLAGS; i++) {
+        if (strcmp(key, flags[i].key))
             continue;
-        bool on = !strcmp(value, known[i].on);
-        if (!on && strcmp(value, known[i].off))
-            return mica_fail(log, -EINVAL, "%s must be %s or %s, not \"%.64s\"", called, known[i].off, known[i].on,
+        bool on = !strcmp(value, flags[i].on);
+        if (!on && strcmp(value, flags[i].off))
+            return mica_fail(log, -EINVAL, "%s must be %s or %s, not \"%.64s\"", called, flags[i].off, flags[i].on,
                              value);
         *flag_of(options, i) = on;
         return 0;
     }
-    return mica_fail(log, -EINVAL, "there is no device option \"%.64s\"; the options are %s, %s", key, known[0].key,
-                     known[1].key);
+    return fail_unknown(key, log);
+}
+
+static int parse_number(const char *value, uint32_t most, const char *called, struct mica_log *log, uint32_t *number)
+{
+    char *end;
+    errno = 0;
+    unsigned long parsed = strtoul(value, &end, 10);
+    /* strtoul() accepts signs and blanks; an option doesn't. */
+    if (errno || *end || value[0] < '0' || value[0] > '9' || parsed < 1 || parsed > most)
+        return mica_fail(log, -EINVAL, "%s must be a number from 1 to %u, not \"%.64s\"", called, most, value);
+    *number = (uint32_t)parsed;
+    return 0;
+}
+
+int mica_device_option_number(const char *key, const char *value, const char *called, struct mica_log *log,
+                              uint32_t *number)
+{
+    for (size_t i = 0; i < NUMBERS; i++) {
+        if (!strcmp(key, numbers[i].key))
+            return parse_number(value, numbers[i].most, called, log, number);
+    }
+    return fail_unknown(key, log);
+}
+
+static bool is_flag(const char *key)
+{
+    for (size_t i = 0; i < FLAGS; i++) {
+        if (!strcmp(key, flags[i].key))
+            return true;
+    }
+    return false;
+}
+
+int mica_device_option_set(struct mica_cores *cores, struct mica_compile_options *options, const char *key,
+                           const char *value, const char *called, struct mica_log *log)
+{
+    uint32_t number;
+    if (is_flag(key))
+        return mica_compile_option_set(options, key, value, called, log);
+    int error = mica_device_option_number(key, value, called, log, &number);
+    if (error)
+        return error;
+    if (!strcmp(key, "cores"))
+        return mica_cores_set_limit(cores, number, log);
+    if (!strcmp(key, "clock"))
+        return mica_cores_set_clock(cores, number, log);
+    error = mica_cores_check_split(cores, number, log);
+    if (!error)
+        options->split = number;
+    return error;
 }
 
 bool mica_warn_on_chip(const struct mica_program *program, const struct mica_chip *chip, struct mica_log *log)

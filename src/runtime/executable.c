@@ -91,3 +91,34 @@ size_t mica_executable_npu_operation_count(const mica_executable *executable)
     }
     return count;
 }
+
+static bool has_operation(const struct mica_partition *partition, size_t operation)
+{
+    for (uint32_t i = 0; i < partition->op_count; i++) {
+        if (partition->ops[i] == operation)
+            return true;
+    }
+    return false;
+}
+
+int mica_executable_partition_of(const mica_executable *executable, size_t operation)
+{
+    int partition = 0;
+    for (uint32_t i = 0; executable && i < executable->plan.step_count; i++) {
+        const struct mica_step *step = &executable->plan.steps[i];
+        if (step->npu && has_operation(&step->partition, operation))
+            return partition;
+        partition += step->npu;
+    }
+    return -1;
+}
+
+unsigned mica_executable_split(const mica_executable *executable)
+{
+    unsigned most = 1;
+    for (uint32_t i = 0; executable && i < executable->plan.step_count; i++) {
+        unsigned own = mica_program_width(executable->programs[i]);
+        most = own > most ? own : most;
+    }
+    return most;
+}

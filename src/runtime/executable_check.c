@@ -64,6 +64,8 @@ static int check_placement(const struct check *check, const struct mica_chip *ch
     int place = mica_place_operation(check->graph, chip, index, reason, sizeof reason);
     if (place >= 0 && place >= npu)
         return 0;
+    if (place == -ENOMEM)
+        return mica_fail_nomem(check->log);
     const struct mica_tensor *output = mica_op_output(check->graph, op, 0);
     return mica_fail(check->log, -ENOTSUP, "operation %u (%.40s, output \"%.80s\") can't run %s: %s", index, op->type,
                      output ? output->name : "", npu ? "on the NPU" : "anywhere", reason);

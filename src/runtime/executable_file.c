@@ -9,7 +9,7 @@
 #include "runtime/objects.h"
 #include "runtime/program_file.h"
 
-#define VERSION 2
+#define VERSION 3
 
 static const char magic[8] = "MICAEXE";
 

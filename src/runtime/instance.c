@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "runtime/layout.h"
 #include "util/checked.h"
 #include "util/clock.h"
 
@@ -207,6 +208,19 @@ static int prepare_submits(struct mica_instance *instance)
     return 0;
 }
 
+/* Only a simulator has several cores behind one connection. */
+static int check_cores(const struct mica_winsys *winsys, const struct mica_program *program, struct mica_log *log)
+{
+    uint32_t width = mica_program_width(program), cores = winsys->chip->cores ? winsys->chip->cores : 1;
+    if (width > cores)
+        return mica_fail(log, -EINVAL, "the program is for %u cores and %s has %u", width, winsys->chip->name, cores);
+    if (width > 1 && !winsys->simulated)
+        return mica_fail(log, -ENOTSUP,
+                         "the program is split over %u cores, which no kernel interface allows: compile without split",
+                         width);
+    return 0;
+}
+
 static bool allocate_arrays(struct mica_instance *instance, const struct mica_program *program)
 {
     instance->places = mica_new_array(program->buffer_count, sizeof *instance->places);
@@ -230,7 +244,9 @@ int mica_instance_create(struct mica_winsys *winsys, const struct mica_program *
     instance->winsys = winsys;
     instance->program = program;
     instance->log = log;
-    int error = allocate_arrays(instance, program) ? 0 : mica_fail_nomem(log);
+    int error = check_cores(winsys, program, log);
+    if (!error && !allocate_arrays(instance, program))
+        error = mica_fail_nomem(log);
     if (!error)
         error = create_buffers(instance);
     if (!error)
@@ -266,19 +282,6 @@ void mica_instance_destroy(struct mica_instance *instance)
     free(instance);
 }
 
-/* What is in place already needs no copy. */
-static void copy(uint8_t *to, const uint8_t *from, size_t size, bool flip_sign)
-{
-    if (to == from)
-        return;
-    if (!flip_sign) {
-        memcpy(to, from, size);
-        return;
-    }
-    for (size_t i = 0; i < size; i++)
-        to[i] = from[i] ^ 0x80;
-}
-
 static int write_inputs(struct mica_instance *instance, const void *const *inputs)
 {
     struct mica_winsys *winsys = instance->winsys;
@@ -288,7 +291,7 @@ static int write_inputs(struct mica_instance *instance, const void *const *input
         int error = winsys->bo_begin_cpu(winsys, bo, MICA_ACCESS_WRITE);
         if (error)
             return error;
-        copy(buffer_map(instance, io->buffer) + io->offset, inputs[i], (size_t)io->size, io->flip_sign);
+        mica_layout_write(io, inputs[i], buffer_map(instance, io->buffer) + io->offset);
         winsys->bo_end_cpu(winsys, bo);
     }
     return 0;
@@ -303,7 +306,7 @@ static int read_outputs(struct mica_instance *instance, void *const *outputs)
         int error = winsys->bo_begin_cpu(winsys, bo, MICA_ACCESS_READ);
         if (error)
             return error;
-        copy(outputs[i], buffer_map(instance, io->buffer) + io->offset, (size_t)io->size, io->flip_sign);
+        mica_layout_read(io, outputs[i], buffer_map(instance, io->buffer) + io->offset);
         winsys->bo_end_cpu(winsys, bo);
     }
     return 0;
@@ -398,8 +401,10 @@ const char *mica_instance_why_not_in_place(const struct mica_instance *instance,
 {
     const struct mica_program_io *io = io_at(instance, output, index);
     const struct mica_program_buffer *buffer = &instance->program->buffers[io->buffer];
+    if (io->layout.block)
+        return "this NPU has its channels in blocks, in another order than the model";
     if (io->flip_sign)
-        return "it is int8, which this NPU takes with the sign bit flipped";
+        return "this NPU takes it with the sign bit flipped";
     if (tensors_in(instance->program, io->buffer) > 1 || buffer->data || io->offset)
         return "it shares its device memory with something else";
     if (!output && (buffer->access & MICA_ACCESS_WRITE))
@@ -416,6 +421,7 @@ struct mica_tensor_place mica_instance_locate(const struct mica_instance *instan
         .address = place->bo->address,
         .offset = place->offset + io->offset,
         .flip_sign = io->flip_sign,
+        .layout = &io->layout,
     };
 }
 

@@ -48,10 +48,11 @@ void *mica_instance_map(const struct mica_instance *instance, bool output, uint3
 
 /* Where the device has a tensor of the program's border. */
 struct mica_tensor_place {
-    uint32_t bo;      /* handle */
-    uint64_t address; /* of the buffer */
-    uint64_t offset;  /* of the tensor in it */
-    bool flip_sign;   /* the device's bytes are the tensor's XORed with 0x80 */
+    uint32_t bo;                              /* handle */
+    uint64_t address;                         /* of the buffer */
+    uint64_t offset;                          /* of the tensor in it */
+    bool flip_sign;                           /* the device's bytes are the tensor's XORed with 0x80 */
+    const struct mica_program_layout *layout; /* the program's */
 };
 
 struct mica_tensor_place mica_instance_locate(const struct mica_instance *instance, bool output, uint32_t index);

@@ -106,6 +106,20 @@ int mica_model_output(const mica_model *model, size_t index, struct mica_tensor_
     return 0;
 }
 
+size_t mica_model_tensor_count(const mica_model *model)
+{
+    return model ? model->graph->tensor_count : 0;
+}
+
+int mica_model_tensor(const mica_model *model, size_t index, struct mica_tensor_info *info)
+{
+    MICA_CHECK_ARG(NULL, model);
+    MICA_CHECK_ARG(MICA_LOG_OF(model), info);
+    MICA_CHECK_ARG(MICA_LOG_OF(model), index < mica_model_tensor_count(model));
+    describe(&model->graph->tensors[index], info);
+    return 0;
+}
+
 size_t mica_model_operation_count(const mica_model *model)
 {
     return model ? model->graph->op_count : 0;
@@ -124,6 +138,8 @@ int mica_model_operation(const mica_model *model, size_t index, struct mica_oper
         .rank = output ? output->rank : 0,
         .dims = output ? output->dims : NULL,
         .macs = op->problem ? 0 : mica_op_macs(model->graph, op),
+        .output_count = op->output_count,
+        .outputs = op->outputs,
     };
     return 0;
 }
@@ -136,9 +152,10 @@ int mica_place_operation(const struct mica_graph *graph, const struct mica_chip 
         snprintf(reason, size, "%s", graph->ops[op].problem);
         return -ENOTSUP;
     }
-    if (chip && !chip->family->supports(chip, graph, op, npu, sizeof npu)) {
-        snprintf(reason, size, "%s", "");
-        return 1;
+    int answer = chip ? chip->family->supports(chip, graph, op, npu, sizeof npu) : -ENOTSUP;
+    if (!answer || answer == -ENOMEM) {
+        snprintf(reason, size, "%s", answer ? "out of memory" : "");
+        return answer ? answer : 1;
     }
     if (!mica_cpu_supports(graph, op, cpu, sizeof cpu)) {
         snprintf(reason, size, "%s", npu);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "mica/mica.h"
+#include "runtime/cores.h"
 #include "runtime/device.h"
 #include "runtime/instance.h"
 #include "runtime/mapping.h"
@@ -36,17 +37,8 @@ struct mica_device {
     mica_context *context;
     struct mica_opened_device opened;
     struct mica_compile_options options; /* of what is compiled from now on */
-    /*
-     * The winsys takes one caller at a time: everything that reaches it runs between
-     * mica_device_lock() and unlock. Its messages go to the log of whoever holds the lock.
-     */
-    pthread_mutex_t lock;
-    struct mica_log log;
-    struct mica_log *client;
+    struct mica_cores cores;             /* everything that reaches the device goes through one of them */
 };
-
-void mica_device_lock(mica_device *device, struct mica_log *client);
-void mica_device_unlock(mica_device *device);
 
 struct mica_model {
     mica_context *context;
@@ -70,7 +62,8 @@ struct mica_executable {
 /* Takes the model's name from the path of its file. */
 void mica_model_set_name(mica_model *model, const char *path);
 
-/* 1 = on the chip's NPU, 0 = on the CPU, -ENOTSUP = nowhere; see mica_model_placement(). `chip` may be NULL. */
+/* 1 = on the chip's NPU, 0 = on the CPU, -ENOTSUP = nowhere, -ENOMEM = it could not be found out; see
+ * mica_model_placement(). `chip` may be NULL. */
 int mica_place_operation(const struct mica_graph *graph, const struct mica_chip *chip, uint32_t op, char *reason,
                          size_t size);
 
@@ -99,7 +92,7 @@ struct mica_session {
     pthread_t thread;
     bool has_thread, wanted, quit;
 
-    /* A background run's messages: the context's log belongs to the user's thread. */
+    /* A run's messages: the context's log belongs to one thread, and sessions may run in several. */
     struct mica_log log;
     struct mica_user_sink sink;
 };
@@ -107,8 +100,10 @@ struct mica_session {
 /* The sink of a mica_log whose `user` is a struct mica_user_sink. */
 void mica_user_sink_call(void *user, enum mica_log_level level, const char *message);
 
-/* Keeps `message` as the context's last error, from any thread. */
+/* Keeps `message` as the context's last error, from any thread: it is asked for ahead of what failed meanwhile. */
 void mica_context_keep_error(mica_context *context, const char *message);
+/* Makes `message` the context's last error, from any thread that a run failed in. */
+void mica_context_set_error(mica_context *context, const char *message);
 
 /* The log of what an API function works on, NULL where there is none. */
 #define MICA_LOG_OF(object) ((object) ? &(object)->context->log : NULL)

@@ -128,15 +128,18 @@ void mica_partition_finish(struct mica_partition *partition)
     *partition = (struct mica_partition){0};
 }
 
-static bool npu_takes(const struct mica_graph *graph, const struct mica_chip *chip, uint32_t op, struct mica_log *log)
+/* 1: it does, 0: it doesn't, -ENOMEM. */
+static int npu_takes(const struct mica_graph *graph, const struct mica_chip *chip, uint32_t op, struct mica_log *log)
 {
     char reason[256] = "";
     if (!chip || graph->ops[op].problem)
-        return false;
-    if (!chip->family->supports(chip, graph, op, reason, sizeof reason))
-        return true;
-    mica_log(log, MICA_LOG_DEBUG, "operation %u (%.40s) is not for the NPU: %s", op, graph->ops[op].type, reason);
-    return false;
+        return 0;
+    int answer = chip->family->supports(chip, graph, op, reason, sizeof reason);
+    if (answer == -ENOMEM)
+        return mica_fail_nomem(log);
+    if (answer)
+        mica_log(log, MICA_LOG_DEBUG, "operation %u (%.40s) is not for the NPU: %s", op, graph->ops[op].type, reason);
+    return !answer;
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -176,20 +179,23 @@ static void note_phase(const struct mica_op *op, struct uses *uses, uint32_t pha
  * the operations before them in the graph allow. Phases run in order, so all
  * dependencies hold, and since each phase takes everything that can run by
  * then, no other order that starts on the CPU needs fewer phases, and none that
- * starts on the NPU has fewer partitions. Returns the number of phases.
+ * starts on the NPU has fewer partitions. *count gets the number of phases.
  */
-static uint32_t assign_phases(const struct mica_graph *graph, const struct mica_chip *chip, struct uses *uses,
-                              struct mica_log *log, uint32_t *phases)
+static int assign_phases(const struct mica_graph *graph, const struct mica_chip *chip, struct uses *uses,
+                         struct mica_log *log, uint32_t *phases, uint32_t *count)
 {
-    uint32_t count = 0;
+    *count = 0;
     for (uint32_t i = 0; i < graph->op_count; i++) {
+        int npu = npu_takes(graph, chip, i, log);
+        if (npu < 0)
+            return npu;
         uint32_t phase = earliest_phase(&graph->ops[i], uses);
-        phase += (phase & 1) != npu_takes(graph, chip, i, log);
+        phase += (phase & 1) != (uint32_t)npu;
         note_phase(&graph->ops[i], uses, phase);
         phases[i] = phase;
-        count = larger(count, phase + 1);
+        *count = larger(*count, phase + 1);
     }
-    return count;
+    return 0;
 }
 
 /* Operations of one phase, in the graph's order, to one step. */
@@ -226,6 +232,24 @@ static int make_steps(const struct mica_graph *graph, struct uses *uses, const u
     return 0;
 }
 
+/* `phases` and `sorted` have room for every operation. */
+static int plan_phases(const struct mica_graph *graph, const struct mica_chip *chip, struct uses *uses,
+                       uint32_t *phases, uint32_t *sorted, struct mica_log *log, struct mica_plan *plan)
+{
+    uint32_t count;
+    int error = assign_phases(graph, chip, uses, log, phases, &count);
+    if (error)
+        return error;
+    uint32_t *starts = mica_new_array((size_t)count + 1, sizeof *starts);
+    plan->steps = mica_new_array(count, sizeof *plan->steps);
+    if (starts && plan->steps)
+        error = make_steps(graph, uses, phases, count, starts, sorted, log, plan);
+    else
+        error = mica_fail_nomem(log);
+    free(starts);
+    return error;
+}
+
 int mica_plan_create(const struct mica_graph *graph, const struct mica_chip *chip, struct mica_log *log,
                      struct mica_plan *plan)
 {
@@ -236,14 +260,7 @@ int mica_plan_create(const struct mica_graph *graph, const struct mica_chip *chi
         return error;
     uint32_t *phases = mica_new_array(graph->op_count, sizeof *phases);
     uint32_t *sorted = mica_new_array(graph->op_count, sizeof *sorted);
-    uint32_t phase_count = phases ? assign_phases(graph, chip, uses, log, phases) : 0;
-    uint32_t *starts = mica_new_array((size_t)phase_count + 1, sizeof *starts);
-    plan->steps = mica_new_array(phase_count, sizeof *plan->steps);
-    if (phases && sorted && starts && plan->steps)
-        error = make_steps(graph, uses, phases, phase_count, starts, sorted, log, plan);
-    else
-        error = mica_fail_nomem(log);
-    free(starts);
+    error = phases && sorted ? plan_phases(graph, chip, uses, phases, sorted, log, plan) : mica_fail_nomem(log);
     free(sorted);
     free(phases);
     free(uses);

@@ -4,9 +4,9 @@
 /* Stored bytes of one element. */
 #define BUFFER_BYTES 32
 #define RELOC_BYTES 28
-#define IO_BYTES 28
+#define IO_BYTES 52
 #define JOB_BYTES 16
-#define SUBMIT_BYTES 12
+#define SUBMIT_BYTES 20
 
 static void write_io(struct mica_byte_writer *writer, const struct mica_program_io *ios, uint32_t count)
 {
@@ -16,6 +16,11 @@ static void write_io(struct mica_byte_writer *writer, const struct mica_program_
         mica_put64(writer, ios[i].offset);
         mica_put64(writer, ios[i].size);
         mica_put32(writer, ios[i].flip_sign);
+        mica_put32(writer, ios[i].layout.block);
+        mica_put32(writer, ios[i].layout.channels);
+        mica_put32(writer, ios[i].layout.pixels);
+        mica_put32(writer, ios[i].layout.padding);
+        mica_put64(writer, ios[i].layout.surface);
     }
 }
 
@@ -47,6 +52,8 @@ static void write_tables(struct mica_byte_writer *writer, const struct mica_prog
         mica_put32(writer, program->submits[i].words);
         mica_put32(writer, program->submits[i].first_job);
         mica_put32(writer, program->submits[i].job_count);
+        mica_put32(writer, program->submits[i].core);
+        mica_put32(writer, program->submits[i].stage);
     }
 }
 
@@ -104,6 +111,17 @@ static void read_relocs(struct mica_byte_reader *reader, struct mica_program *pr
     }
 }
 
+static void read_layout(struct mica_byte_reader *reader, struct mica_program_layout *layout)
+{
+    layout->block = mica_get32(reader);
+    layout->channels = mica_get32(reader);
+    layout->pixels = mica_get32(reader);
+    uint32_t padding = mica_get32(reader);
+    reader->error |= padding > UINT8_MAX;
+    layout->padding = (uint8_t)padding;
+    layout->surface = mica_get64(reader);
+}
+
 static struct mica_program_io *read_ios(struct mica_byte_reader *reader, uint32_t count, uint32_t *result)
 {
     struct mica_program_io *ios = mica_get_array(reader, count, IO_BYTES, sizeof *ios);
@@ -113,6 +131,7 @@ static struct mica_program_io *read_ios(struct mica_byte_reader *reader, uint32_
         ios[i].offset = mica_get64(reader);
         ios[i].size = mica_get64(reader);
         ios[i].flip_sign = mica_get32(reader);
+        read_layout(reader, &ios[i].layout);
     }
     *result = ios ? count : 0;
     return ios;
@@ -143,6 +162,8 @@ static void read_submits(struct mica_byte_reader *reader, struct mica_program *p
         program->submits[i].words = mica_get32(reader);
         program->submits[i].first_job = mica_get32(reader);
         program->submits[i].job_count = mica_get32(reader);
+        program->submits[i].core = mica_get32(reader);
+        program->submits[i].stage = mica_get32(reader);
     }
 }
 

@@ -25,15 +25,14 @@ static bool list_values(const struct mica_program *program, const struct mica_te
 
 static int create_step(struct mica_run *run, uint32_t index, struct mica_log *log)
 {
-    mica_device *device = run->executable->device;
     const struct mica_program *program = run->executable->programs[index];
     if (!program)
         return 0;
     if (!list_values(program, &run->memory, &run->steps[index]))
         return mica_fail_nomem(log);
-    mica_device_lock(device, log);
-    int error = mica_instance_create(device->opened.winsys, program, &device->log, &run->steps[index].instance);
-    mica_device_unlock(device);
+    mica_core_lock(run->core, log);
+    int error = mica_instance_create(run->core->winsys, program, &run->core->log, &run->steps[index].instance);
+    mica_core_unlock(run->core);
     return error;
 }
 
@@ -56,8 +55,11 @@ int mica_run_create(const mica_executable *executable, struct mica_log *log, str
         return error;
     run->steps = mica_new_array(plan->step_count, sizeof *run->steps);
     run->jobs = mica_new_array(job_capacity(executable), sizeof *run->jobs);
-    if (!run->steps || !run->jobs)
+    run->reports = mica_new_array(job_capacity(executable), sizeof *run->reports);
+    if (!run->steps || !run->jobs || !run->reports)
         error = mica_fail_nomem(log);
+    if (!error && executable->device->opened.chip)
+        error = mica_cores_take(&executable->device->cores, mica_executable_split(executable), log, &run->core);
     for (uint32_t i = 0; !error && i < plan->step_count; i++)
         error = create_step(run, i, log);
     if (error)
@@ -70,9 +72,9 @@ int mica_run_create(const mica_executable *executable, struct mica_log *log, str
 static void finish_step(struct mica_run *run, struct mica_run_step *step)
 {
     if (step->instance) {
-        mica_device_lock(run->executable->device, NULL);
+        mica_core_lock(run->core, NULL);
         mica_instance_destroy(step->instance);
-        mica_device_unlock(run->executable->device);
+        mica_core_unlock(run->core);
     }
     free(step->inputs);
     free(step->outputs);
@@ -84,13 +86,17 @@ void mica_run_finish(struct mica_run *run)
         finish_step(run, &run->steps[i]);
     free(run->steps);
     free(run->jobs);
+    free(run->reports);
+    if (run->core)
+        mica_cores_give(&run->executable->device->cores, run->core);
     mica_tensor_memory_finish(&run->memory);
     *run = (struct mica_run){0};
 }
 
 void mica_run_start(struct mica_run *run)
 {
-    run->job_count = 0;
+    run->job_count = run->report_count = 0;
+    run->next_stage = 0;
 }
 
 static int run_cpu_step(struct mica_run *run, const struct mica_partition *ops, struct mica_log *log)
@@ -107,32 +113,62 @@ static int run_cpu_step(struct mica_run *run, const struct mica_partition *ops, 
             .operation = op,
             .macs = mica_op_macs(ops->graph, &ops->graph->ops[op]),
             .us = (mica_clock_seconds() - start) * 1e6,
+            .stage = run->next_stage++,
         };
     }
     return 0;
+}
+
+static struct mica_job_info row_of(const struct mica_run *run, const struct mica_program_job *job,
+                                   const struct mica_job_report *report)
+{
+    return (struct mica_job_info){
+        .unit = job->unit,
+        .operation = job->op,
+        .macs = job->macs,
+        .cycles = report->cycles,
+        .us = (double)report->cycles / run->clock_mhz,
+        .read_bytes = report->read_bytes,
+        .write_bytes = report->write_bytes,
+        .coefficient_bytes = report->coefficient_bytes,
+        .estimate = run->core->winsys->simulated,
+        .compute_cycles = report->compute_cycles,
+        .memory_cycles = report->memory_cycles,
+        .dispatch_us = report->dispatch_us,
+        .stage = run->next_stage,
+    };
+}
+
+/* Where the submissions say that their jobs run. */
+static void place_rows(struct mica_run *run, const struct mica_program *program, struct mica_job_info *rows)
+{
+    uint32_t stages = 0;
+    for (uint32_t i = 0; i < program->submit_count; i++) {
+        const struct mica_program_submit *submit = &program->submits[i];
+        for (uint32_t k = 0; k < submit->job_count; k++) {
+            rows[submit->first_job + k].core = submit->core;
+            rows[submit->first_job + k].stage = run->next_stage + submit->stage;
+        }
+        stages = submit->stage;
+    }
+    run->next_stage += stages + 1;
 }
 
 /* A device that reports nothing still has rows: which jobs ran is known, what they cost is not. */
 static void add_rows(struct mica_run *run, const struct mica_program *program, const struct mica_instance *instance)
 {
     static const struct mica_job_report unknown;
-    const struct mica_opened_device *device = &run->executable->device->opened;
     size_t count;
     const struct mica_job_report *reports = mica_instance_reports(instance, &count);
+    struct mica_job_info *rows = &run->jobs[run->job_count];
+    run->clock_mhz = run->core->clock_mhz;
     for (uint32_t i = 0; i < program->job_count; i++) {
-        const struct mica_job_report *report = i < count ? &reports[i] : &unknown;
-        run->jobs[run->job_count++] = (struct mica_job_info){
-            .unit = program->jobs[i].unit,
-            .operation = program->jobs[i].op,
-            .macs = program->jobs[i].macs,
-            .cycles = report->cycles,
-            .us = (double)report->cycles / device->chip->clock_mhz,
-            .read_bytes = report->read_bytes,
-            .write_bytes = report->write_bytes,
-            .coefficient_bytes = report->coefficient_bytes,
-            .estimate = device->winsys->simulated,
-        };
+        rows[i] = row_of(run, &program->jobs[i], i < count ? &reports[i] : &unknown);
+        if (i < count)
+            run->reports[run->report_count++] = reports[i];
     }
+    run->job_count += program->job_count;
+    place_rows(run, program, rows);
 }
 
 int mica_run_step(struct mica_run *run, uint32_t index, mica_instance_watch *before, void *user, struct mica_log *log)
@@ -142,10 +178,10 @@ int mica_run_step(struct mica_run *run, uint32_t index, mica_instance_watch *bef
     if (!program)
         return run_cpu_step(run, &executable->plan.steps[index].partition, log);
     const struct mica_run_step *step = &run->steps[index];
-    mica_device_lock(executable->device, log);
+    mica_core_lock(run->core, log);
     int error = mica_instance_invoke_watched(step->instance, step->inputs, step->outputs, before, user);
     if (!error)
         add_rows(run, program, step->instance);
-    mica_device_unlock(executable->device);
+    mica_core_unlock(run->core);
     return error;
 }

@@ -4,6 +4,7 @@
 #define MICA_RUNTIME_RUN_H
 
 #include "mica/mica.h"
+#include "runtime/cores.h"
 #include "runtime/instance.h"
 #include "runtime/tensor_memory.h"
 
@@ -17,9 +18,14 @@ struct mica_run_step {
 struct mica_run {
     const mica_executable *executable;
     struct mica_tensor_memory memory;
+    struct mica_core *core; /* that its NPU steps run on; NULL without an NPU */
     struct mica_run_step *steps;
     struct mica_job_info *jobs; /* rows of the steps that ran since mica_run_start() */
     size_t job_count;
+    struct mica_job_report *reports; /* what the device reported of its jobs among them */
+    size_t report_count;
+    uint32_t next_stage; /* of the rows */
+    double clock_mhz;    /* that the reports count at */
 };
 
 /* Checked executables only. */
@@ -31,6 +37,13 @@ void mica_run_start(struct mica_run *run);
 
 /* Runs one step to its end; steps must run in order. `before` (may be NULL) sees the submissions of NPU steps. */
 int mica_run_step(struct mica_run *run, uint32_t step, mica_instance_watch *before, void *user, struct mica_log *log);
+
+/*
+ * Microseconds until `inferences` runs like the last are done on `cores` cores, by the timing model at `mhz`
+ * (0: as it ran): mica_session_stream_us().
+ */
+int mica_run_stream_us(const struct mica_run *run, double mhz, uint32_t inferences, uint32_t cores,
+                       struct mica_log *log, double *us);
 
 /* The one use of a tensor by an NPU step. */
 struct mica_tensor_use {

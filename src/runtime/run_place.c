@@ -114,14 +114,13 @@ void mica_run_place(struct mica_run *run)
 int mica_run_bind(struct mica_run *run, uint32_t tensor, bool output, int fd, uint64_t offset, struct mica_log *log)
 {
     struct mica_tensor_use use;
-    mica_device *device = run->executable->device;
     const char *reason = mica_run_why_not_in_place(run, tensor, output, &use);
     if (reason)
         return mica_fail(log, -ENOTSUP, "tensor \"%.80s\" can't be used in place: %s",
                          run->executable->model->graph->tensors[tensor].name, reason);
-    mica_device_lock(device, log);
+    mica_core_lock(run->core, log);
     int error = mica_instance_bind(run->steps[use.step].instance, output, use.io, fd, offset);
-    mica_device_unlock(device);
+    mica_core_unlock(run->core);
     if (!error)
         take_map(run, tensor, &use);
     return error;

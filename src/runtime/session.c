@@ -146,6 +146,17 @@ static void end(mica_session *session, int result)
     pthread_mutex_unlock(&session->lock);
 }
 
+/* The run gets a copy of the user's sink: the context's may change while it runs. */
+static void take_log(mica_session *session)
+{
+    session->sink = session->context->sink;
+    session->log = (struct mica_log){
+        .sink = session->sink.call ? mica_user_sink_call : NULL,
+        .user = &session->sink,
+        .level = session->context->log.level,
+    };
+}
+
 static int run_steps(mica_session *session, struct mica_log *log)
 {
     int error = 0;
@@ -161,7 +172,10 @@ int mica_session_invoke(mica_session *session)
     int error = begin(session, false);
     if (error)
         return error;
-    error = run_steps(session, &session->context->log);
+    take_log(session);
+    error = run_steps(session, &session->log);
+    if (error)
+        mica_context_set_error(session->context, session->log.last_error);
     end(session, error);
     return error;
 }
@@ -193,17 +207,6 @@ static int start_thread(mica_session *session)
         return mica_fail(&session->context->log, -error, "a thread can't be started: %s", strerror(error));
     session->has_thread = true;
     return 0;
-}
-
-/* The run gets a copy of the user's sink: the context's may change while it runs. */
-static void take_log(mica_session *session)
-{
-    session->sink = session->context->sink;
-    session->log = (struct mica_log){
-        .sink = session->sink.call ? mica_user_sink_call : NULL,
-        .user = &session->sink,
-        .level = session->context->log.level,
-    };
 }
 
 int mica_session_invoke_async(mica_session *session)
@@ -273,4 +276,15 @@ int mica_session_job(const mica_session *constant, size_t index, struct mica_job
     MICA_CHECK_ARG(MICA_LOG_OF(session), index < mica_session_job_count(session));
     *info = session->run.jobs[index];
     return 0;
+}
+
+int mica_session_stream_us(const mica_session *constant, double mhz, uint32_t inferences, uint32_t cores, double *us)
+{
+    mica_session *session = (mica_session *)constant;
+    MICA_CHECK_ARG(NULL, session);
+    MICA_CHECK_ARG(MICA_LOG_OF(session), us);
+    MICA_CHECK_ARG(MICA_LOG_OF(session), mhz >= 0 && inferences > 0);
+    MICA_CHECK_ARG(MICA_LOG_OF(session), cores > 0 && cores <= MICA_MAX_CORES);
+    int error = check_results(session);
+    return error ? error : mica_run_stream_us(&session->run, mhz, inferences, cores, &session->context->log, us);
 }

@@ -17,17 +17,31 @@
 
 #include "util/checked.h"
 
-/* User space owns the addresses from 4 MiB up (specification, section 2.5); the last page stays free so that every
- * end address fits 32 bits. */
-#define FIRST_ADDRESS (UINT64_C(4) << 20)
+/* The last page stays free so that every end address fits 32 bits. */
 #define LAST_ADDRESS (MICA_DEVICE_SPACE - MICA_DEVICE_PAGE)
-/* What the kernel takes in one submission (specification, section 2.6). */
-#define MAX_STREAM_WORDS (128u * 1024 / 4)
 /* Results kept for wait(). */
 #define KEPT_RESULTS 256u
 
 /* What on-chip memory holds for a program after another one used it: reading it before writing shows. */
 #define LEFT_BY_OTHERS 0xa5
+
+/* What a kernel driver has to say about addresses and submissions. */
+struct driver {
+    const char *name;
+    uint64_t first_address; /* of user space */
+    bool lowest;            /* buffers go to the lowest free addresses, else to the highest */
+    uint32_t most_words;    /* of one submission's stream */
+    uint32_t unit;          /* words that a stream has a multiple of */
+};
+
+static const struct driver drivers[] = {
+    /* User space owns the addresses from 4 MiB up, and chooses them; a stream has 128 KiB at most (specification of
+     * the kernel interfaces, 1.4 and 1.7). */
+    {"etnaviv", UINT64_C(4) << 20, false, 128u * 1024 / 4, 1},
+    /* The kernel chooses addresses, first fit from 0; tasks are two words (2). How many one job has is bounded by
+     * its 500 ms, not by their number. */
+    {"rocket", 0, true, UINT32_MAX, 2},
+};
 
 struct sim_bo {
     struct mica_bo bo;
@@ -38,6 +52,7 @@ struct sim_bo {
 
 struct sim_winsys {
     struct mica_winsys winsys;
+    const struct driver *driver;
     struct mica_device_memory memory;
     struct mica_log *log;
     void *sim;
@@ -54,20 +69,23 @@ static struct sim_winsys *self(struct mica_winsys *winsys)
     return (struct sim_winsys *)winsys;
 }
 
-/* Highest free place of `size` bytes, and the link where its buffer belongs. One page stays free between buffers, so
- * that a job that runs over the end of one faults. */
+/* The free place of `size` bytes that the driver would choose, and the link where its buffer belongs. One page stays
+ * free between buffers, so that a job that runs over the end of one faults. */
 static struct sim_bo **find_place(struct sim_winsys *sim, uint64_t size, uint64_t *address)
 {
     uint64_t top = LAST_ADDRESS;
-    struct sim_bo **link = &sim->bos;
-    for (;; link = &(*link)->next) {
-        uint64_t bottom = *link ? (*link)->bo.address + (*link)->bo.size + MICA_DEVICE_PAGE : FIRST_ADDRESS;
+    struct sim_bo **found = NULL;
+    for (struct sim_bo **link = &sim->bos;; link = &(*link)->next) {
+        uint64_t bottom =
+            *link ? (*link)->bo.address + (*link)->bo.size + MICA_DEVICE_PAGE : sim->driver->first_address;
         if (top >= bottom && top - bottom >= size) {
-            *address = top - size;
-            return link;
+            *address = sim->driver->lowest ? bottom : top - size;
+            found = link;
         }
-        if (!*link)
-            return NULL;
+        if (!*link || (found && !sim->driver->lowest))
+            return found;
+        if ((*link)->bo.address < MICA_DEVICE_PAGE) /* a buffer at address 0 has nothing below */
+            return found;
         top = (*link)->bo.address - MICA_DEVICE_PAGE;
     }
 }
@@ -275,9 +293,12 @@ static int submit_locked(struct sim_winsys *sim, const struct mica_submit *submi
 static int submit_stream(struct mica_winsys *winsys, const struct mica_submit *submit, uint64_t *fence)
 {
     struct sim_winsys *sim = self(winsys);
-    if (submit->words > MAX_STREAM_WORDS)
+    if (submit->words > sim->driver->most_words)
         return mica_fail(sim->log, -EINVAL, "a command stream of %u words is longer than the %u the kernel takes",
-                         submit->words, MAX_STREAM_WORDS);
+                         submit->words, sim->driver->most_words);
+    if (submit->words % sim->driver->unit)
+        return mica_fail(sim->log, -EINVAL, "a submission of %u words is no list of tasks, which have %u each",
+                         submit->words, sim->driver->unit);
     pthread_mutex_lock(&sim->lock);
     int result = submit_locked(sim, submit, fence);
     pthread_mutex_unlock(&sim->lock);
@@ -295,6 +316,24 @@ static int wait_fence(struct mica_winsys *winsys, uint64_t fence, int64_t timeou
         mica_fail(sim->log, -EINVAL, "fence %llu is unknown, or too old", (unsigned long long)fence);
     pthread_mutex_unlock(&sim->lock);
     return result;
+}
+
+static int set_clock(struct mica_winsys *winsys, double mhz)
+{
+    struct sim_winsys *sim = self(winsys);
+    pthread_mutex_lock(&sim->lock);
+    int result = winsys->chip->family->sim_set_clock(sim->sim, mhz);
+    pthread_mutex_unlock(&sim->lock);
+    return result;
+}
+
+static const struct driver *find_driver(const char *name)
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
+        if (!strcmp(drivers[i].name, name))
+            return &drivers[i];
+    }
+    return NULL;
 }
 
 static void free_list(struct sim_bo *bo)
@@ -351,10 +390,15 @@ static int start(struct sim_winsys *sim, struct mica_threads *threads)
 int mica_winsys_sim_create(const struct mica_chip *chip, struct mica_threads *threads, struct mica_log *log,
                            struct mica_winsys **winsys)
 {
+    const struct driver *driver = find_driver(chip->driver);
+    if (!driver)
+        return mica_fail(log, -ENOTSUP, "%s can't be simulated: nothing is known of its kernel driver, %s", chip->name,
+                         chip->driver);
     struct sim_winsys *sim = calloc(1, sizeof *sim);
     if (!sim)
         return mica_fail_nomem(log);
     sim->log = log;
+    sim->driver = driver;
     sim->winsys = (struct mica_winsys){
         .chip = chip,
         .simulated = true,
@@ -367,6 +411,7 @@ int mica_winsys_sim_create(const struct mica_chip *chip, struct mica_threads *th
         .bo_end_cpu = bo_end_cpu,
         .submit = submit_stream,
         .wait = wait_fence,
+        .set_clock = chip->family->sim_set_clock ? set_clock : NULL,
     };
     pthread_mutex_init(&sim->lock, NULL);
     int result = start(sim, threads);

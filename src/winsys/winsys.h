@@ -58,9 +58,12 @@ struct mica_winsys {
     int (*submit)(struct mica_winsys *winsys, const struct mica_submit *submit, uint64_t *fence);
     /* Result of a submission: 0, -ETIMEDOUT, or why the device gave it up. */
     int (*wait)(struct mica_winsys *winsys, uint64_t fence, int64_t timeout_ns);
+    /* The clock that a simulator's timing model counts at, of those the chip allows. NULL where there is no way. */
+    int (*set_clock)(struct mica_winsys *winsys, double mhz);
 };
 
-/* A simulated device of `chip`. `threads` (may be NULL) and `log` are borrowed. */
+/* A simulated device of `chip`, as the kernel interface of the chip's driver would have it. `threads` (may be NULL) and
+ * `log` are borrowed. */
 int mica_winsys_sim_create(const struct mica_chip *chip, struct mica_threads *threads, struct mica_log *log,
                            struct mica_winsys **winsys);
 

@@ -59,6 +59,12 @@ static const char *text(const json_t *object, const char *key)
     return value ? value : "";
 }
 
+static size_t number(const json_t *object, const char *key)
+{
+    json_int_t value = json_integer_value(json_object_get(object, key));
+    return value > 0 ? (size_t)value : 0;
+}
+
 static int load_bo(const struct reader *reader, const char *directory, const json_t *json, struct capture_bo *bo)
 {
     const char *access = text(json, "access"), *file = text(json, "file");
@@ -93,16 +99,93 @@ static int load_bos(const struct reader *reader, const char *directory, const js
     return 0;
 }
 
-static int load_submit(const struct reader *reader, const char *directory, json_t *json, struct capture_submit *out)
+static int load_stream(const struct reader *reader, const char *directory, const json_t *json,
+                       struct capture_submit *out)
 {
     char path[1024];
     size_t size;
     snprintf(path, sizeof path, "%s/%s", directory, text(json_object_get(json, "stream"), "file"));
     out->stream = (uint32_t *)(void *)read_file(reader, path, &size);
-    if (!out->stream)
+    out->job_ends = mica_new_array(1, sizeof *out->job_ends);
+    if (!out->stream || !out->job_ends)
         return -1;
-    out->words = size / sizeof *out->stream;
-    return load_bos(reader, directory, json_object_get(json, "bos"), out);
+    out->words = out->job_ends[0] = size / sizeof *out->stream;
+    out->job_count = 1;
+    return 0;
+}
+
+static size_t count_tasks(const json_t *jobs)
+{
+    size_t i, count = 0;
+    json_t *job;
+    json_array_foreach(jobs, i, job) count += json_array_size(json_object_get(job, "tasks"));
+    return count;
+}
+
+static int load_tasks(const struct reader *reader, const char *directory, const json_t *json,
+                      struct capture_submit *out)
+{
+    size_t i, j;
+    json_t *job, *task, *jobs = json_object_get(json, "jobs");
+    out->stream = mica_new_array(2 * count_tasks(jobs), sizeof *out->stream);
+    out->job_ends = mica_new_array(json_array_size(jobs), sizeof *out->job_ends);
+    if (!out->stream || !out->job_ends)
+        return fail(reader, directory, "out of memory");
+    json_array_foreach(jobs, i, job)
+    {
+        json_array_foreach(json_object_get(job, "tasks"), j, task)
+        {
+            out->stream[out->words++] = (uint32_t)strtoull(text(task, "regcmd"), NULL, 0);
+            out->stream[out->words++] = (uint32_t)number(task, "regcmd_count");
+        }
+        out->job_ends[out->job_count++] = out->words;
+    }
+    return 0;
+}
+
+static bool names_handle(const json_t *handles, json_int_t handle)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(handles, i, item)
+    {
+        if (json_integer_value(item) == handle)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * rocket's buffers have no access rights of their own: every one of the file is mapped. Those that no job says it
+ * writes are only for reading here, so that a stray write shows.
+ */
+static void set_access(const json_t *json, struct capture_submit *out)
+{
+    size_t i, j;
+    json_t *bo, *job;
+    json_array_foreach(json_object_get(json, "bos"), i, bo)
+    {
+        if (out->bos[i].access)
+            continue;
+        json_int_t handle = json_integer_value(json_object_get(bo, "handle"));
+        out->bos[i].access = MICA_ACCESS_READ;
+        json_array_foreach(json_object_get(json, "jobs"), j, job)
+        {
+            if (names_handle(json_object_get(job, "out_bos"), handle))
+                out->bos[i].access |= MICA_ACCESS_WRITE;
+        }
+    }
+}
+
+static int load_submit(const struct reader *reader, const char *directory, json_t *json, struct capture_submit *out)
+{
+    bool rocket = !strcmp(text(json, "driver"), "rocket");
+    int result = (rocket ? load_tasks : load_stream)(reader, directory, json, out);
+    if (!result)
+        result = load_bos(reader, directory, json_object_get(json, "bos"), out);
+    if (!result && rocket)
+        set_access(json, out);
+    return result;
 }
 
 static bool exists(const char *path)
@@ -132,6 +215,7 @@ static int load_submits(const struct reader *reader, struct capture *capture)
         capture->submits = grown;
         grown[capture->submit_count] = (struct capture_submit){0};
         snprintf(capture->chip, sizeof capture->chip, "%s", text(json, "chip"));
+        snprintf(capture->driver, sizeof capture->driver, "%s", text(json, "driver"));
         int result = load_submit(reader, directory, json, &grown[capture->submit_count++]);
         json_decref(json);
         if (result)
@@ -139,17 +223,43 @@ static int load_submits(const struct reader *reader, struct capture *capture)
     }
 }
 
+static bool is_rocket(const struct capture *capture)
+{
+    return !strcmp(capture->driver, "rocket");
+}
+
+/* Mainline's user of rocket has everything in cubes of 16 channels without gaps. */
+static void mainline_layout(const json_t *shape, struct capture *capture)
+{
+    size_t pixels = 1, rank = json_array_size(shape);
+    for (size_t i = 0; i + 1 < rank; i++)
+        pixels *= (size_t)json_integer_value(json_array_get(shape, i));
+    size_t channels = rank ? (size_t)json_integer_value(json_array_get(shape, rank - 1)) : 1;
+    capture->layout = (struct capture_layout){16, channels, 16 * pixels};
+}
+
 static void load_output(const json_t *run, const json_t *tensor, struct capture *capture)
 {
     const char *address = text(tensor, "va");
-    capture->expected_signed = !strcmp(text(tensor, "type"), "INT8");
+    const json_t *layout = json_object_get(tensor, "layout");
+    capture->expected_signed = !strcmp(text(tensor, "type"), is_rocket(capture) ? "UINT8" : "INT8");
     capture->output_known = *address;
     capture->not_comparable = !*address && !strncmp(text(run, "delegate"), "Mica ", 5);
+    if (!*address && is_rocket(capture))
+        mainline_layout(json_object_get(tensor, "shape"), capture);
     if (!*address)
         return;
-    json_int_t offset = json_integer_value(json_object_get(tensor, "offset"));
-    capture->output_address = (uint32_t)(strtoull(address, NULL, 0) + (uint64_t)offset);
+    capture->output_address = (uint32_t)(strtoull(address, NULL, 0) + number(tensor, "offset"));
     capture->expected_signed = json_is_true(json_object_get(tensor, "flip_sign"));
+    capture->layout =
+        (struct capture_layout){number(layout, "block"), number(layout, "channels"), number(layout, "surface")};
+}
+
+/* Of `expected_size` elements, does the layout make sense? */
+static bool layout_valid(const struct capture *capture)
+{
+    const struct capture_layout *layout = &capture->layout;
+    return !layout->block || (layout->channels && capture->expected_size % layout->channels == 0);
 }
 
 static int load_expected(const struct reader *reader, struct capture *capture)
@@ -171,6 +281,8 @@ static int load_expected(const struct reader *reader, struct capture *capture)
             load_output(run, tensor, capture);
     }
     json_decref(run);
+    if (!layout_valid(capture))
+        return fail(reader, path, "the layout of output 0 doesn't go with its size");
     return capture->expected && run ? 0 : -1;
 }
 
@@ -190,6 +302,7 @@ void capture_release(struct capture *capture)
             free(submit->bos[j].contents);
         free(submit->bos);
         free(submit->stream);
+        free(submit->job_ends);
     }
     free(capture->submits);
     free(capture->expected);
@@ -257,8 +370,31 @@ static bool last_jobs_output(const struct capture *capture, const struct mica_de
     return found;
 }
 
+const uint32_t *capture_job(const struct capture_submit *submit, size_t job, size_t *words)
+{
+    size_t first = job ? submit->job_ends[job - 1] : 0;
+    *words = submit->job_ends[job] - first;
+    return submit->stream + first;
+}
+
+size_t capture_output_offset(const struct capture *capture, size_t index)
+{
+    const struct capture_layout *layout = &capture->layout;
+    if (!layout->block)
+        return index;
+    size_t channel = index % layout->channels, pixel = index / layout->channels;
+    return channel / layout->block * layout->surface + pixel * layout->block + channel % layout->block;
+}
+
+size_t capture_output_extent(const struct capture *capture)
+{
+    return capture->expected_size ? capture_output_offset(capture, capture->expected_size - 1) + 1 : 0;
+}
+
 bool capture_output_address(const struct capture *capture, const struct mica_device_memory *memory, uint32_t *address)
 {
     *address = capture->output_address;
-    return capture->output_known || last_jobs_output(capture, memory, address);
+    if (capture->output_known)
+        return true;
+    return !is_rocket(capture) && last_jobs_output(capture, memory, address);
 }

@@ -3,7 +3,7 @@
  * Runs a .tflite model on the CPU kernels, operation by operation, for
  * comparisons with TensorFlow Lite.
  *
- *   cpu_run MODEL --arithmetic tflite|vivante-v7|vivante-v8 [--threads N] [--input FILE]... --output-dir DIR
+ *   cpu_run MODEL --arithmetic NAME [--threads N] [--input FILE]... --output-dir DIR
  *           [--all] [--feed-exact DIR] [--skip-unsupported] [--repeat N]
  *
  * Writes DIR/out_N.bin for every graph output, with --all also tensor_N.bin
@@ -43,18 +43,20 @@ struct state {
 
 static int usage(void)
 {
-    fputs("usage: cpu_run MODEL --arithmetic tflite|vivante-v7|vivante-v8 [--threads N] [--input FILE]...\n"
-          "               --output-dir DIR [--all] [--feed-exact DIR] [--skip-unsupported] [--repeat N]\n",
+    fputs("usage: cpu_run MODEL --arithmetic tflite|vivante-v7|vivante-v8|rockchip|rockchip-rk356x\n"
+          "               [--threads N] [--input FILE]... --output-dir DIR [--all] [--feed-exact DIR] "
+          "[--skip-unsupported] [--repeat N]\n",
           stderr);
     return 2;
 }
 
 static bool parse_arithmetic(const char *name, enum mica_arithmetic *arithmetic)
 {
-    static const char *const names[] = {"tflite", "vivante-v7", "vivante-v8"};
+    static const char *const names[] = {"tflite", "vivante-v7", "vivante-v8", "rockchip", "rockchip-rk356x"};
     static const enum mica_arithmetic values[] = {MICA_ARITHMETIC_TFLITE, MICA_ARITHMETIC_VIVANTE_V7,
-                                                  MICA_ARITHMETIC_VIVANTE_V8};
-    for (int i = 0; i < 3; i++) {
+                                                  MICA_ARITHMETIC_VIVANTE_V8, MICA_ARITHMETIC_ROCKCHIP,
+                                                  MICA_ARITHMETIC_ROCKCHIP_RK356X};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (!strcmp(name, names[i])) {
             *arithmetic = values[i];
             return true;

@@ -19,7 +19,9 @@
 
 #define MAX_REPORTS 4096u
 
-static const struct mica_chip *const chips[] = {&mica_chip_a311d, &mica_chip_imx8mp, &mica_chip_s905d3};
+static const struct mica_chip *const chips[] = {
+    &mica_chip_a311d, &mica_chip_imx8mp, &mica_chip_s905d3, &mica_chip_rk3588, &mica_chip_rk3566,
+};
 
 static const struct mica_chip *find_chip(const char *name)
 {
@@ -34,10 +36,23 @@ static void print_message(void *user, enum mica_log_level level, const char *mes
     fprintf(stderr, "%s\n", message);
 }
 
+static bool is_rocket(const struct capture *capture)
+{
+    return !strcmp(capture->driver, "rocket");
+}
+
+static const uint8_t *find_output(const struct capture *capture, const struct mica_device_memory *memory,
+                                  uint32_t *address)
+{
+    uint64_t fault;
+    if (!(is_rocket(capture) ? capture_rocket_output_address : capture_output_address)(capture, memory, address))
+        return NULL;
+    return mica_device_at(memory, *address, capture_output_extent(capture), MICA_ACCESS_WRITE, &fault);
+}
+
 static int compare(const struct capture *capture, const struct mica_device_memory *memory)
 {
     uint32_t address;
-    uint64_t fault;
     if (!capture->expected) {
         printf("  no CPU result to compare with\n");
         return 0;
@@ -46,17 +61,16 @@ static int compare(const struct capture *capture, const struct mica_device_memor
         printf("  not comparable: the model's output is not made by the device\n");
         return 0;
     }
-    const uint8_t *output = NULL;
-    if (capture_output_address(capture, memory, &address))
-        output = mica_device_at(memory, address, capture->expected_size, MICA_ACCESS_WRITE, &fault);
+    const uint8_t *output = find_output(capture, memory, &address);
     if (!output) {
         fprintf(stderr, "the output of the last job isn't in the submission\n");
         return 2;
     }
     size_t different = 0;
-    int largest = 0;
+    int largest = 0, flip = capture->expected_signed ? 0x80 : 0;
+    int sign = is_rocket(capture) ? 0x80 : 0; /* whose bytes are signed: makes them as large as they are meant */
     for (size_t i = 0; i < capture->expected_size; i++) {
-        int difference = output[i] - (capture->expected[i] ^ (capture->expected_signed ? 0x80 : 0));
+        int difference = (output[capture_output_offset(capture, i)] ^ sign) - (capture->expected[i] ^ flip ^ sign);
         different += difference != 0;
         largest = abs(difference) > largest ? abs(difference) : largest;
     }
@@ -65,23 +79,29 @@ static int compare(const struct capture *capture, const struct mica_device_memor
     return different != 0;
 }
 
+static int run_job(const struct capture *capture, const struct mica_chip *chip, void *sim, size_t submit, size_t job)
+{
+    struct mica_job_report *reports = calloc(MAX_REPORTS, sizeof *reports);
+    size_t count = 0, words;
+    const uint32_t *stream = capture_job(&capture->submits[submit], job, &words);
+    int result = !reports || chip->family->sim_run(sim, stream, words, reports, MAX_REPORTS, &count) ? 2 : 0;
+    for (size_t j = 0; !result && j < count && j < MAX_REPORTS; j++)
+        printf("  submit %zu, job %zu: %llu cycles, %llu bytes read (%llu coefficients), %llu written\n", submit,
+               job + j, (unsigned long long)reports[j].cycles, (unsigned long long)reports[j].read_bytes,
+               (unsigned long long)reports[j].coefficient_bytes, (unsigned long long)reports[j].write_bytes);
+    free(reports);
+    return result;
+}
+
 static int run_submits(const struct capture *capture, const struct mica_chip *chip, void *sim,
                        struct mica_device_memory *memory)
 {
-    struct mica_job_report *reports = calloc(MAX_REPORTS, sizeof *reports);
-    int result = reports ? 0 : 2;
+    int result = 0;
     for (size_t i = 0; i < capture->submit_count && !result; i++) {
-        const struct capture_submit *submit = &capture->submits[i];
-        size_t count;
-        if (capture_map(capture, i, memory) ||
-            chip->family->sim_run(sim, submit->stream, submit->words, reports, MAX_REPORTS, &count))
-            result = 2;
-        for (size_t j = 0; !result && j < count && j < MAX_REPORTS; j++)
-            printf("  submit %zu, job %zu: %llu cycles, %llu bytes read (%llu coefficients), %llu written\n", i, j,
-                   (unsigned long long)reports[j].cycles, (unsigned long long)reports[j].read_bytes,
-                   (unsigned long long)reports[j].coefficient_bytes, (unsigned long long)reports[j].write_bytes);
+        result = capture_map(capture, i, memory) ? 2 : 0;
+        for (size_t j = 0; j < capture->submits[i].job_count && !result; j++)
+            result = run_job(capture, chip, sim, i, j);
     }
-    free(reports);
     return result;
 }
 
@@ -97,7 +117,7 @@ static int replay(const struct capture *capture, bool read_v7, struct mica_log *
     if (mica_device_memory_create(&memory))
         return 2;
     int result = chip->family->sim_create(chip, &memory, NULL, log, &sim) ? 2 : 0;
-    if (!result && read_v7)
+    if (!result && read_v7 && chip->family == &mica_vivante)
         viv_sim_read_v7(sim);
     if (!result)
         result = run_submits(capture, chip, sim, &memory);

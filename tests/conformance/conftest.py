@@ -26,7 +26,8 @@ MOBILENET_V1 = ROOT / "share" / "mica" / "mobilenet_v1_1.0_224_quant.tflite"
 FULL = os.environ.get("MICA_FULL") == "1"
 
 # Devices, and the arithmetic of cpu_run that is theirs.
-ARITHMETIC = {"sim:a311d": "vivante-v7", "sim:imx8mp": "vivante-v8", "sim:s905d3": "vivante-v7"}
+ARITHMETIC = {"sim:a311d": "vivante-v7", "sim:imx8mp": "vivante-v8", "sim:s905d3": "vivante-v7",
+              "sim:rk3588": "rockchip", "sim:rk3566": "rockchip-rk356x"}
 DEVICES = os.environ.get("MICA_TEST_DEVICES", ",".join(ARITHMETIC)).split(",")
 # Files about what no device changes: run on the first one.
 ONE_DEVICE = {"test_delegate", "test_label_image"}

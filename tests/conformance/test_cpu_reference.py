@@ -72,8 +72,8 @@ def single_operations():
     return found + sorted((SHARED / "captures").glob("*/model.tflite"))
 
 
-# Activations of 16 bits; a tensor that the file leaves without data, which TensorFlow Lite refuses.
-UNSUPPORTED = {"ops_int8/dw3x3_i16.tflite", "ops_uint8/add.tflite"}
+# A tensor that the file leaves without data, which TensorFlow Lite refuses.
+UNSUPPORTED = {"ops_uint8/add.tflite"}
 
 
 @pytest.mark.parametrize("group", range(12))

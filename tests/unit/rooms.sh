@@ -49,8 +49,17 @@ room src/npu mica/mica.h graph/ util/
 room src/npu/vivante npu/ util/
 room src/npu/vivante/hw npu/on_chip.h util/
 room src/npu/vivante/sim mica/mica.h npu/npu.h npu/device_memory.h npu/program.h npu/on_chip.h npu/vivante/hw/ util/
+room src/npu/vivante/decode npu/decode.h npu/vivante/hw/ npu/vivante/sim/coef_ util/
 room src/npu/vivante/compile mica/mica.h graph/ npu/npu.h npu/program.h npu/on_chip.h npu/vivante/hw/ util/
-room src/winsys npu/npu.h npu/device_memory.h npu/program.h npu/on_chip.h util/
+room src/npu/rockchip npu/ util/
+room src/npu/rockchip/hw util/
+room src/npu/rockchip/decode npu/decode.h npu/rockchip/hw/ util/
+room src/npu/rockchip/sim mica/mica.h npu/npu.h npu/device_memory.h npu/program.h npu/on_chip.h npu/rockchip/hw/ util/
+room src/npu/rockchip/compile mica/mica.h graph/ cpu/table.h npu/npu.h npu/program.h npu/on_chip.h npu/rockchip/hw/ util/
+room src/uapi uapi/
+room src/winsys npu/npu.h npu/device_memory.h npu/program.h npu/on_chip.h uapi/ util/
+room src/intercept uapi/ util/
+room src/vnpu npu/npu.h npu/device_memory.h npu/program.h npu/on_chip.h uapi/ util/
 room src/runtime mica/mica.h cpu/ frontend/ graph/ npu/npu.h npu/program.h runtime/ winsys/ util/
 room src/delegate mica/mica.h graph/ runtime/ npu/npu.h npu/program.h winsys/winsys.h util/
 room tools/mica mica/mica.h

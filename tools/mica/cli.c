@@ -14,7 +14,7 @@ const struct cli_command cli_commands[] = {
         "MODEL [IMAGE]",
         1,
         2,
-        "diOlnrzxtjvh",
+        "diOlnrkpmzxtjvh",
         "Runs MODEL, a .tflite file or an executable saved by 'mica compile'. IMAGE is a PNG, JPEG or BMP\n"
         "picture of any size, resized to the model's input (bicubic) and its values adapted: uint8 as they\n"
         "are, int8 minus 128, float32 scaled to -1..1. Any model runs on raw tensors, given by --input.\n"
@@ -22,7 +22,8 @@ const struct cli_command cli_commands[] = {
         "\n"
         "Examples:\n"
         "  mica run mobilenet.tflite cat.png --top 3\n"
-        "  mica run model.tflite --input in0.bin --output out0.bin --device cpu\n",
+        "  mica run model.tflite --input in0.bin --output out0.bin --device cpu\n"
+        "  mica run mobilenet.tflite cat.png --device sim:rk3588 --repeat 30 --cores 3\n",
     },
     {
         "info",
@@ -31,7 +32,7 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "dzxtjvh",
+        "dpzxtjvh",
         "Lists the inputs, outputs and operations of MODEL (.tflite or saved executable): where the device\n"
         "would run each operation, and the reason when that isn't the NPU. MMACs are millions of\n"
         "multiply-accumulates of one inference. Compiles the model for the last line, what it takes on the NPU.\n"
@@ -40,13 +41,29 @@ const struct cli_command cli_commands[] = {
         "  mica info mobilenet.tflite --device sim:a311d\n",
     },
     {
+        "compare",
+        cli_compare,
+        "compare a device with TFLite's reference, layer by layer",
+        "MODEL [IMAGE]",
+        1,
+        2,
+        "diGSpzxtjvh",
+        "Runs MODEL (.tflite or saved executable) on a device and on TFLite's reference arithmetic, on a picture,\n"
+        "on the tensors of --input, or else on made-up values, and lists how far each operation is off: alone,\n"
+        "on exactly the reference's values, and chained, as it runs. Worst layers come first.\n"
+        "\n"
+        "Examples:\n"
+        "  mica compare mobilenet.tflite cat.png --device sim:a311d\n"
+        "  mica compare mobilenet.tflite --order model --plot layers.svg\n",
+    },
+    {
         "compile",
         cli_compile,
         "compile a model, save it or capture what it submits",
         "MODEL",
         1,
         1,
-        "doizxcvth",
+        "doipzxcvth",
         "Compiles MODEL (.tflite or saved executable) for a device. Needs --output, --capture or both.\n"
         "\n"
         "Examples:\n"
@@ -74,13 +91,30 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "dizxtjvh",
+        "dipmzxtjvh",
         "Runs MODEL (.tflite or saved executable) once, on the tensors of --input or else on zeros, and lists\n"
         "every device job and CPU operation: time, cycles and memory traffic. A simulator's figures are\n"
         "estimates of a timing model, marked as such; CPU times are measured on this computer.\n"
         "\n"
         "Example:\n"
         "  mica profile mobilenet.tflite --device sim:a311d --json\n",
+    },
+    {
+        "capture",
+        cli_capture,
+        "run a program and record what it submits to an NPU",
+        "-- COMMAND...",
+        0,
+        SIZE_MAX,
+        "+Dh",
+        "Runs COMMAND with the interceptor preloaded, which writes down what the program and its children tell\n"
+        "the drivers etnaviv, rocket, rknpu, galcore and aipu: every request, and every submission with its\n"
+        "buffers before and after. The exit code is COMMAND's. MICA_CAPTURE_LIMIT is the most that a process\n"
+        "writes, as in 500M (default: 4G). See docs/reverse-engineering.md.\n"
+        "\n"
+        "Examples:\n"
+        "  mica capture -- python3 classify.py cat.png\n"
+        "  mica capture -o captured -- ./benchmark --graph=model.tflite\n",
     },
 };
 const size_t cli_command_count = sizeof(cli_commands) / sizeof(cli_commands[0]);
@@ -114,8 +148,11 @@ static void print_help(FILE *out)
 
 static void print_command_help(const struct cli_command *command, FILE *out)
 {
-    fprintf(out, "Usage: mica %s %s%s[OPTIONS]\n\n%s", command->name, command->operands, *command->operands ? " " : "",
-            command->text);
+    if (strchr(command->options, '+'))
+        fprintf(out, "Usage: mica %s [OPTIONS] %s\n\n%s", command->name, command->operands, command->text);
+    else
+        fprintf(out, "Usage: mica %s %s%s[OPTIONS]\n\n%s", command->name, command->operands,
+                *command->operands ? " " : "", command->text);
     cli_options_help(command, out);
     fputs("\nExit codes: 0 done, 1 failed (file, model or device), 2 wrong command line.\n", out);
 }

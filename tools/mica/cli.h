@@ -25,9 +25,11 @@ struct cli {
 /* The commands; each returns an exit code. */
 int cli_run(struct cli *cli);
 int cli_info(struct cli *cli);
+int cli_compare(struct cli *cli);
 int cli_compile(struct cli *cli);
 int cli_devices(struct cli *cli);
 int cli_profile(struct cli *cli);
+int cli_capture(struct cli *cli);
 
 /* ---- messages (message.c) --------------------------------------------- */
 

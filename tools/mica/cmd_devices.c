@@ -31,8 +31,11 @@ static void print_notes(struct cli *cli)
     for (size_t i = 0; mica_device_list(cli->context, i, &info) == 0; i++) {
         if (*info.notes)
             fprintf(cli->out, "\n%s, inferred rather than verified on hardware:\n", info.name);
-        for (const char *notes = info.notes; *notes; notes = next_line(notes))
-            fprintf(cli->out, "- %.*s\n", (int)line_length(notes), notes);
+        for (const char *notes = info.notes; *notes; notes = next_line(notes)) {
+            fputs("- ", cli->out);
+            fwrite(notes, 1, line_length(notes), cli->out);
+            fputc('\n', cli->out);
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory.h"
 
+#include "estimate.h"
+
 static double kib(uint64_t bytes)
 {
     return (double)bytes / 1024;
@@ -25,6 +27,7 @@ int cli_memory_print(struct cli *cli)
             "%.1f KiB\n",
             kib(info.coefficient_bytes), kib(info.command_bytes), kib(info.intermediate_bytes), kib(info.tensor_bytes));
     cli_on_chip_print(cli);
+    cli_split_print(cli);
     return 0;
 }
 
@@ -40,6 +43,7 @@ void cli_memory_json(struct cli *cli, struct cli_json *json, json_t *object)
     cli_json_set_integer(json, memory, "tensor_bytes", info.tensor_bytes);
     cli_json_set_integer(json, memory, "on_chip_bytes", info.on_chip_bytes);
     cli_json_set(json, object, "memory", memory);
+    cli_split_json(cli, json, object);
 }
 
 void cli_on_chip_print(struct cli *cli)

@@ -2,7 +2,7 @@
 /* The library's objects, from the context to the session, as the options ask for them. */
 #include "cli.h"
 #include "file.h"
-#include "tensor.h"
+#include "input.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,6 +32,34 @@ int cli_open_context(struct cli *cli)
     return error ? cli_fail_library(cli, error) : 0;
 }
 
+/* Who names a chip means the real one. */
+static void tell_simulated(struct cli *cli, const char *name)
+{
+    const char *opened = mica_device_name(cli->device);
+    if (name && *name && strcmp(name, "auto") != 0 && strcmp(name, opened) != 0 && !strncmp(opened, "sim:", 4))
+        cli_note(cli, "device %s: no hardware of this chip can be used here, so it is simulated: %s", name, opened);
+}
+
+static int configure_number(struct cli *cli, const char *key, unsigned number)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%u", number);
+    return number ? mica_device_configure(cli->device, key, text) : 0;
+}
+
+static int configure(struct cli *cli)
+{
+    const struct cli_options *options = &cli->options;
+    int error = options->on_chip ? mica_device_configure(cli->device, "on-chip", "1") : 0;
+    if (!error && options->optimize)
+        error = mica_device_configure(cli->device, "optimize", options->optimize);
+    if (!error)
+        error = configure_number(cli, "split", options->split);
+    if (!error)
+        error = configure_number(cli, "cores", options->cores);
+    return error ? error : configure_number(cli, "clock", options->clock);
+}
+
 int cli_open_device(struct cli *cli)
 {
     int failed = cli_open_context(cli);
@@ -41,10 +69,10 @@ int cli_open_device(struct cli *cli)
     if (!name)
         name = getenv("MICA_DEVICE");
     int error = mica_device_open(cli->context, name, &cli->device);
-    if (!error && cli->options.on_chip)
-        error = mica_device_configure(cli->device, "on-chip", "1");
-    if (!error && cli->options.optimize)
-        error = mica_device_configure(cli->device, "optimize", cli->options.optimize);
+    if (!error)
+        tell_simulated(cli, name);
+    if (!error)
+        error = configure(cli);
     return error ? cli_fail_library(cli, error) : 0;
 }
 
@@ -54,8 +82,8 @@ static int load_executable(struct cli *cli, const char *path)
     if (error)
         return cli_fail_library(cli, error);
     cli->model = mica_executable_model(cli->executable);
-    if (cli->options.on_chip || cli->options.optimize)
-        cli_note(cli, "--on-chip and --optimize change nothing: %s is compiled already", path);
+    if (cli->options.on_chip || cli->options.optimize || cli->options.split)
+        cli_note(cli, "--on-chip, --optimize and --split change nothing: %s is compiled already", path);
     return 0;
 }
 
@@ -94,27 +122,18 @@ int cli_open_executable(struct cli *cli)
     return error ? cli_fail_library(cli, error) : 0;
 }
 
-static int set_input_file(struct cli *cli, size_t index, const char *path)
+static int set_input_file(struct cli *cli, size_t index)
 {
     struct mica_tensor_info tensor;
-    int error = mica_model_input(cli->model, index, &tensor);
-    if (error)
-        return cli_fail_library(cli, error);
     void *data;
-    size_t size;
-    int failed = cli_file_read(cli, path, tensor.bytes, &data, &size);
+    int failed = cli_input_read(cli, index, &data);
     if (failed)
         return failed;
-    char shape[CLI_SHAPE_SIZE];
-    cli_shape_text(&tensor, shape);
-    if (size != tensor.bytes)
-        failed = cli_fail(cli, "'%s' has %s%zu bytes; input %zu, '%s' (%s), needs %zu", path,
-                          size > tensor.bytes ? "more than " : "", size > tensor.bytes ? tensor.bytes : size, index,
-                          tensor.name, shape, tensor.bytes);
-    else if ((error = mica_session_set_input(cli->session, index, data, size)))
-        failed = cli_fail_library(cli, error);
+    int error = mica_model_input(cli->model, index, &tensor);
+    if (!error)
+        error = mica_session_set_input(cli->session, index, data, tensor.bytes);
     free(data);
-    return failed;
+    return error ? cli_fail_library(cli, error) : 0;
 }
 
 int cli_open_session(struct cli *cli)
@@ -128,7 +147,7 @@ int cli_open_session(struct cli *cli)
     if (error)
         return cli_fail_library(cli, error);
     for (size_t i = 0; i < files->count; i++) {
-        int failed = set_input_file(cli, i, files->items[i]);
+        int failed = set_input_file(cli, i);
         if (failed)
             return failed;
     }

@@ -21,12 +21,18 @@ static const struct option_row option_rows[] = {
     {"input", 'i', 0, "FILE", "raw bytes of an input tensor; once per input, in order"},
     {"output", 'O', 'o', "FILE", "write the raw bytes of an output tensor; once per output, in order"},
     {"output", 'o', 'o', "FILE", "save the executable"},
+    {"output", 'D', 'o', "DIR", "folder of the capture, new or empty (default: mica-capture)"},
     {"capture", 'c', 0, "DIR", "write what would be submitted to the device; without --input all inputs are zero"},
     {"labels", 'l', 0, "FILE", "class names, one a line (default: NAME.labels.txt or labels.txt beside MODEL)"},
     {"top", 'n', 0, "N", "how many classes to print (default: 5)"},
     {"repeat", 'r', 0, "N", "run N times; reports the minimum and the median time"},
     {"optimize", 'z', 0, "FOR", "speed (default) or size: search longer for smaller coefficients"},
     {"on-chip", 'x', 0, NULL, "keep tensors in on-chip memory; unverified on hardware"},
+    {"cores", 'k', 0, "K", "run the N of --repeat on K cores of the NPU at the same time; reports inferences a second"},
+    {"split", 'p', 0, "N", "spread one inference over N cores; simulators only, no kernel allows it (default: 1)"},
+    {"clock", 'm', 0, "MHZ", "clock that a simulator's timing model counts at, where the chip has a choice"},
+    {"plot", 'G', 0, "FILE", "draw the layers' errors into an SVG picture"},
+    {"order", 'S', 0, "ORDER", "worst (default) or model: the order of layers"},
     {"threads", 't', 0, "N", "worker threads (default: one per processor)"},
     {"json", 'j', 0, NULL, "print JSON, and nothing else, on standard output"},
     {"verbose", 'v', 'v', NULL, "print the library's messages; twice: all of them"},
@@ -77,11 +83,16 @@ static int set_option(struct cli *cli, int code, const char *text)
     case 'l':
         return set_text(cli, "labels", text, &options->labels);
     case 'o':
+    case 'D':
         return set_text(cli, "output", text, &options->executable);
     case 'c':
         return set_text(cli, "capture", text, &options->capture);
     case 'z':
         return set_text(cli, "optimize", text, &options->optimize);
+    case 'G':
+        return set_text(cli, "plot", text, &options->plot);
+    case 'S':
+        return set_text(cli, "order", text, &options->order);
     case 'x':
         options->on_chip = true;
         return 0;
@@ -95,6 +106,12 @@ static int set_option(struct cli *cli, int code, const char *text)
         return parse_number(cli, "repeat", text, 1000000, &options->repeat);
     case 't':
         return parse_number(cli, "threads", text, 1024, &options->threads);
+    case 'k':
+        return parse_number(cli, "cores", text, 64, &options->cores);
+    case 'p':
+        return parse_number(cli, "split", text, 64, &options->split);
+    case 'm':
+        return parse_number(cli, "clock", text, 10000, &options->clock);
     case 'j':
         options->json = true;
         return 0;
@@ -153,9 +170,10 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 {
     struct option longs[ROWS + 1];
     make_long_options(cli->command, longs);
-    bool has_o = strpbrk(cli->command->options, "oO") != NULL;
-    /* '-': operands come in order, as code 1; ':': a missing argument is told apart */
-    const char *shorts = has_o ? "-:vho:" : "-:vh";
+    bool has_o = strpbrk(cli->command->options, "oOD") != NULL;
+    /* '-': operands come in order, as code 1; '+': options end at the first operand; ':': a missing argument is told
+     * apart */
+    const char *shorts = strchr(cli->command->options, '+') ? "+:vho:" : has_o ? "-:vho:" : "-:vh";
     int code, failed = 0, at = 1; /* where the option being parsed stands */
     opterr = 0;
     optind = 0; /* glibc: start afresh */

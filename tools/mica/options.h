@@ -16,9 +16,10 @@ struct cli_list {
 };
 
 struct cli_options {
+    const char *plot, *order; /* NULL when not given */
     const char *device, *labels, *executable, *capture, *optimize; /* NULL when not given */
     struct cli_list inputs, outputs, operands;
-    unsigned top, repeat, threads, verbose;
+    unsigned top, repeat, threads, verbose, cores, split, clock; /* the last three: 0 when not given */
     bool on_chip, json, help;
 };
 

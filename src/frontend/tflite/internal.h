@@ -56,6 +56,23 @@ template <typename T> struct Elements {
 /* Takes `bytes` off the budget, or fails. */
 int reader_spend(Reader &reader, size_t bytes);
 
+/* One operator on its way into the graph. */
+struct Pending {
+    const tflite::Operator *source;
+    int32_t code;
+    mica_op op;
+    char text[160]; /* for a problem that has to be composed */
+};
+
+/* Input `i`, nullptr when it is absent or can't be used. */
+const mica_tensor *reader_input(const Reader &reader, const Pending &pending, uint32_t i);
+
+/* parameters.cc: sets kind, parameters and, where those make no sense, the problem. */
+void reader_parameters(const Reader &reader, Pending &pending);
+
+/* How a STRIDED_SLICE counts; false when it has no parameters. */
+bool reader_slice_masks(const Pending &pending, mica_slice_masks &masks);
+
 /* operators.cc: adds operator `index` of the subgraph. */
 int reader_add_operator(Reader &reader, uint32_t index);
 

@@ -21,6 +21,7 @@ const struct mica_chip mica_chip_a311d = {
     .clock_mhz = 800,
     .family = &mica_vivante,
     .parameters = &viv_a311d,
+    .identity = "8000:7120:45080009:88:0",
     .on_chip = viv_a311d.on_chip,
     .notes =
         "on-chip: no open driver used this memory; its 1 MiB at 0x01000000 is inferred from the vendor's jobs, the "
@@ -34,6 +35,7 @@ const struct mica_chip mica_chip_imx8mp = {
     .clock_mhz = 1000,
     .family = &mica_vivante,
     .parameters = &viv_imx8mp,
+    .identity = "8000:8002:5080009:9f:6000000",
     .on_chip = viv_imx8mp.on_chip,
     .notes = "a shift below zero, for layers whose scale is 2 or more, was never seen: its coding is inferred\n"
              "on-chip: no open driver used this memory; its address is inferred from one job of the vendor's driver",
@@ -47,6 +49,7 @@ const struct mica_chip mica_chip_s905d3 = {
     .clock_mhz = 800,
     .family = &mica_vivante,
     .parameters = &viv_s905d3,
+    .identity = "8000:7131:8000001:99:2000000",
     .on_chip = viv_s905d3.on_chip,
     .notes =
         "nothing that any open driver wrote ever ran on it; what is known comes from the vendor compiler's output\n"

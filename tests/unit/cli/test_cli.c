@@ -43,7 +43,7 @@ static void forget(struct answer *answer)
 }
 
 /* Cases in an order that would show state left behind by the one before, such as getopt's. */
-static const char *const cases[][10] = {
+static const char *const cases[][11] = {
     {"mica", "run", MODEL, "--json", "-qv"},
     {"mica", "--help"},
     {"mica", "run", "-v", "--", MODEL, PICTURE, "too many"},
@@ -55,13 +55,19 @@ static const char *const cases[][10] = {
     {"mica", "info", "--device", "cpu", MODEL, "--json"},
     {"mica", "profile", MODEL, "--device", "nothing"},
     {"mica", "compile", "-ooo", PICTURE, "--device", "cpu"},
+    {"mica", "run", MODEL, PICTURE, "--device", "cpu", "--cores", "2"},
+    {"mica", "run", MODEL, PICTURE, "--device", "cpu", "--cores", "2", "--repeat=2"},
+    {"mica", "profile", MODEL, "--device", "cpu", "--clock", "500"},
+    {"mica", "info", MODEL, "--device", "a311d", "--split", "2"},
+    {"mica", "info", MODEL, "--device", "a311d", "--split", "0"},
 };
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
 static void test_answers_do_not_depend_on_earlier_calls(void **state)
 {
-    static const int codes[CASES] = {CLI_USAGE, CLI_OK,     CLI_USAGE, CLI_OK,     CLI_OK,    CLI_USAGE,
-                                     CLI_USAGE, CLI_FAILED, CLI_OK,    CLI_FAILED, CLI_FAILED};
+    static const int codes[CASES] = {CLI_USAGE,  CLI_OK,     CLI_USAGE,  CLI_OK,     CLI_OK,     CLI_USAGE,
+                                     CLI_USAGE,  CLI_FAILED, CLI_OK,     CLI_FAILED, CLI_FAILED, CLI_USAGE,
+                                     CLI_FAILED, CLI_FAILED, CLI_FAILED, CLI_USAGE};
     (void)state;
     for (size_t i = 0; i < CASES; i++) {
         struct answer first = call(cases[i]);
@@ -102,6 +108,37 @@ static void test_a_picture_runs_twice_with_the_same_classes(void **state)
         assert_null(strstr(answer.out, "tabby"));
         forget(&answer);
     }
+}
+
+static void test_a_stream_tells_its_throughput(void **state)
+{
+    (void)state;
+    const char *text[] = {"mica", "run",      MODEL, PICTURE, "--device", "rk3588", "--cores",
+                          "3",    "--repeat", "4",   "--top", "1",        NULL};
+    struct answer answer = call(text);
+    assert_int_equal(answer.code, CLI_OK);
+    assert_non_null(strstr(answer.err, "it is simulated: sim:rk3588"));
+    assert_non_null(strstr(answer.out, "Egyptian cat"));
+    assert_non_null(strstr(answer.out, "inferences a second: 4 on 3 cores for the simulation on this computer\n"));
+    assert_non_null(strstr(answer.out, "the stream on it: about "));
+    assert_null(strstr(answer.out, "split"));
+    forget(&answer);
+    const char *one[] = {"mica", "run", MODEL, PICTURE, "--device", "rk3588", "--split", "3", "--top", "1", NULL};
+    answer = call(one);
+    assert_int_equal(answer.code, CLI_OK);
+    assert_non_null(strstr(answer.out, "spread over 3 cores, on simulators only: no kernel allows it\n"));
+    forget(&answer);
+}
+
+static void test_a_profile_has_the_cost_of_starting_jobs(void **state)
+{
+    (void)state;
+    const char *argv[] = {"mica", "profile", MODEL, "--device", "sim:rk3588", "--clock", "800", NULL};
+    struct answer answer = call(argv);
+    assert_int_equal(answer.code, CLI_OK);
+    assert_non_null(strstr(answer.out, "starting the jobs"));
+    assert_non_null(strstr(answer.out, "Cycles are of 800 MHz."));
+    forget(&answer);
 }
 
 static void test_output_that_fails_is_a_failure(void **state)
@@ -145,6 +182,8 @@ int main(void)
         cmocka_unit_test(test_answers_do_not_depend_on_earlier_calls),
         cmocka_unit_test(test_arguments_stay_as_they_were),
         cmocka_unit_test(test_a_picture_runs_twice_with_the_same_classes),
+        cmocka_unit_test(test_a_stream_tells_its_throughput),
+        cmocka_unit_test(test_a_profile_has_the_cost_of_starting_jobs),
         cmocka_unit_test(test_output_that_fails_is_a_failure),
         cmocka_unit_test(test_resizing_to_the_same_size_changes_nothing),
         cmocka_unit_test(test_resizing_one_color_keeps_it),

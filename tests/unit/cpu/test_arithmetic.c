@@ -35,7 +35,7 @@ static void factors_out_of_range_are_harmless(void **state)
         mica_scale_tflite(INT32_MAX, m.mantissa, m.shift);
         m = mica_multiplier_vivante((float)factors[i], MICA_ARITHMETIC_VIVANTE_V8);
         assert_in_range(m.shift, 0, 62);
-        mica_scale_vivante(INT32_MIN, m.mantissa, m.shift);
+        mica_scale_even(INT32_MIN, m.mantissa, m.shift);
     }
 }
 
@@ -89,7 +89,7 @@ static void the_npu_rounds_once_and_ties_to_even(void **state)
     struct mica_multiplier m = mica_multiplier_vivante(0.5f, MICA_ARITHMETIC_VIVANTE_V7);
     const int32_t values[] = {-7, -5, -3, -1, 1, 3, 5, 7}, expected[] = {-4, -2, -2, 0, 0, 2, 2, 4};
     for (size_t i = 0; i < 8; i++)
-        assert_int_equal(mica_scale_vivante(values[i], m.mantissa, m.shift), expected[i]);
+        assert_int_equal(mica_scale_even(values[i], m.mantissa, m.shift), expected[i]);
 }
 
 static void the_npu_agrees_with_exact_arithmetic(void **state)
@@ -101,10 +101,10 @@ static void the_npu_agrees_with_exact_arithmetic(void **state)
         float factor = ldexpf(1 + (float)(seed[1] >> 9) * 0x1p-23f, -(int)(seed[2] >> 8 & 31));
         struct mica_multiplier m = mica_multiplier_vivante(factor, MICA_ARITHMETIC_VIVANTE_V8);
         long double exact = rintl((long double)value * (long double)factor);
-        assert_true((long double)mica_scale_vivante(value, m.mantissa, m.shift) == exact);
+        assert_true((long double)mica_scale_even(value, m.mantissa, m.shift) == exact);
         m = mica_multiplier_vivante(factor, MICA_ARITHMETIC_VIVANTE_V7);
         exact = rintl((long double)value * ldexpl((long double)m.mantissa, -m.shift));
-        assert_true((long double)mica_scale_vivante(value, m.mantissa, m.shift) == exact);
+        assert_true((long double)mica_scale_even(value, m.mantissa, m.shift) == exact);
         assert_true(fabsl(ldexpl((long double)m.mantissa, -m.shift) / (long double)factor - 1) < 0x1p-15L);
     }
 }

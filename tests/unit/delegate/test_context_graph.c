@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "delegate/context_graph.h"
+#include "delegate/op_params.h"
 #include "models.h"
 
 static struct tfl_tensor *tensor(struct host *host, int index)
@@ -116,6 +117,224 @@ static void negative_axes_count_from_the_end(void **state)
     assert_non_null(strstr(result.graph->ops[0].problem, "axis"));
     mica_context_graph_finish(&result);
     host_destroy(host);
+}
+
+/* ---- parameters, kind by kind ----------------------------------------- */
+
+/* One node with int8 tensors of given shapes, the last of which is its output. */
+struct plan {
+    int code, version;
+    int count;                   /* of tensors */
+    int dims[4][5];              /* rank, sizes */
+    const int32_t *constants[4]; /* makes an int32 constant of the tensor */
+};
+
+static struct host *host_of(const struct plan *plan, const void *params, size_t size)
+{
+    struct host *host = host_create(plan->count);
+    const float scale = 0.5f;
+    const int zero = 0;
+    int inputs[4] = {0, 1, 2, 3}, output = plan->count - 1;
+    for (int i = 0; i < plan->count; i++) {
+        bool constant = plan->constants[i] != NULL;
+        host_set_tensor(host, i, constant ? TFL_TYPE_INT32 : TFL_TYPE_INT8, plan->dims[i][0], plan->dims[i] + 1, "t");
+        if (constant)
+            host_set_constant(host, i, plan->constants[i]);
+        else
+            host_set_quantization(host, i, 1, &scale, &zero, 0);
+    }
+    int node = host_add_node(host, plan->code, params, size, output, inputs, 1, &output);
+    host->registrations[node].version = plan->version;
+    return host;
+}
+
+/* The operation of `plan`; `result` is to be finished. Without parameters it must have a problem. */
+static const struct mica_op *op_of(const struct plan *plan, const void *params, size_t size,
+                                   struct mica_context_graph *result)
+{
+    struct host *host = host_of(plan, NULL, 0);
+    assert_int_equal(mica_context_graph_create(&host->context, NULL, result), 0);
+    assert_non_null(strstr(result->graph->ops[0].problem, "parameters are missing"));
+    mica_context_graph_finish(result);
+    host_destroy(host);
+    host = host_of(plan, params, size);
+    assert_int_equal(mica_context_graph_create(&host->context, NULL, result), 0);
+    host_destroy(host);
+    return &result->graph->ops[0];
+}
+
+#define PARAMS(type, ...) &(const struct type){__VA_ARGS__}, sizeof(struct type)
+
+static void parameters_of_two_inputs_arrive(void **state)
+{
+    static const struct plan plan = {.code = TFL_BUILTIN_SUB, .count = 3, .dims = {{2, 2, 3}, {1, 3}, {2, 2, 3}}};
+    struct mica_context_graph result;
+    static const struct {
+        int code;
+        enum mica_op_kind kind;
+    } all[] = {{TFL_BUILTIN_SUB, MICA_OP_SUB}, {TFL_BUILTIN_MUL, MICA_OP_MUL}, {TFL_BUILTIN_DIV, MICA_OP_DIV}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct plan one = plan;
+        one.code = all[i].code;
+        const struct mica_op *op = op_of(&one, PARAMS(tfl_add_params, TFL_ACT_RELU6), &result);
+        assert_null(op->problem);
+        assert_int_equal(op->kind, all[i].kind);
+        assert_int_equal(op->activation, MICA_ACT_RELU6);
+        mica_context_graph_finish(&result);
+    }
+    struct plan matrices = {.code = TFL_BUILTIN_BATCH_MATMUL, .count = 3, .dims = {{2, 4, 3}, {2, 4, 5}, {2, 3, 5}}};
+    const struct mica_op *op = op_of(&matrices, PARAMS(tfl_batch_matmul_params, true, false), &result);
+    assert_null(op->problem);
+    assert_true(op->matmul.adjoint_x && !op->matmul.adjoint_y);
+    mica_context_graph_finish(&result);
+}
+
+static void a_transposed_convolution_is_resolved(void **state)
+{
+    static const int32_t shape[] = {1, 8, 8, 2};
+    static const struct plan plan = {.code = TFL_BUILTIN_TRANSPOSE_CONV,
+                                     .version = 3,
+                                     .count = 4,
+                                     .dims = {{1, 4}, {4, 2, 3, 3, 3}, {4, 1, 4, 4, 3}, {4, 1, 8, 8, 2}},
+                                     .constants = {shape}};
+    struct mica_context_graph result;
+    const struct mica_op *op =
+        op_of(&plan, PARAMS(tfl_transpose_conv_params, TFL_PADDING_SAME, 2, 2, TFL_ACT_RELU), &result);
+    assert_null(op->problem);
+    assert_int_equal(op->window.padding.left, 0);
+    assert_int_equal(op->window.padding.right, 1);
+    assert_int_equal(op->window.stride_y, 2);
+    assert_int_equal(op->window.activation, MICA_ACT_NONE); /* version 3 has none, whatever is in memory there */
+    mica_context_graph_finish(&result);
+    struct plan newer = plan;
+    newer.version = 4;
+    op = op_of(&newer, PARAMS(tfl_transpose_conv_params, TFL_PADDING_SAME, 2, 2, TFL_ACT_RELU), &result);
+    assert_int_equal(op->window.activation, MICA_ACT_RELU);
+    mica_context_graph_finish(&result);
+    op = op_of(&plan, PARAMS(tfl_transpose_conv_params, 7, 2, 2, TFL_ACT_NONE), &result);
+    assert_non_null(strstr(op->problem, "SAME nor VALID"));
+    mica_context_graph_finish(&result);
+}
+
+static void a_strided_slice_is_resolved(void **state)
+{
+    static const int32_t begin[] = {1, -1}, end[] = {3, 0}, step[] = {1, -2};
+    static const struct plan plan = {.code = TFL_BUILTIN_STRIDED_SLICE,
+                                     .version = 2,
+                                     .count = 5 - 1,
+                                     .dims = {{2, 4, 5}, {1, 2}, {1, 2}, {1, 2}},
+                                     .constants = {NULL, begin, end, step}};
+    const struct tfl_strided_slice_params params = {.end_mask = 2, .offset = true};
+    struct mica_slice_masks masks = {.end = 2};
+    struct host *host = host_create(5);
+    const float scale = 0.5f;
+    const int zero = 0, inputs[] = {0, 1, 2, 3}, output = 4, taken[] = {2, 3};
+    for (int i = 1; i < plan.count; i++) {
+        host_set_tensor(host, i, TFL_TYPE_INT32, 1, plan.dims[i] + 1, "t");
+        host_set_constant(host, i, plan.constants[i]);
+    }
+    host_set_tensor(host, 0, TFL_TYPE_INT8, 2, plan.dims[0] + 1, "t");
+    host_set_tensor(host, 4, TFL_TYPE_INT8, 2, taken, "t");
+    host_set_quantization(host, 0, 1, &scale, &zero, 0);
+    host_set_quantization(host, 4, 1, &scale, &zero, 0);
+    int node = host_add_node(host, plan.code, &params, sizeof params, 4, inputs, 1, &output);
+    host->registrations[node].version = plan.version;
+    struct mica_context_graph result;
+    assert_int_equal(mica_context_graph_create(&host->context, NULL, &result), 0);
+    const struct mica_op *op = &result.graph->ops[0];
+    struct mica_slice slice;
+    uint32_t rank;
+    int32_t dims[MICA_MAX_RANK];
+    assert_null(op->problem);
+    assert_null(mica_slice_resolve(result.graph, op, &masks, &slice, &rank, dims)); /* no offset before version 8 */
+    assert_memory_equal(&op->slice, &slice, sizeof slice);
+    assert_int_equal(op->slice.begin[1], 4);
+    assert_int_equal(op->slice.step[1], -2);
+    assert_int_equal(op->slice.count[1], 3);
+    mica_context_graph_finish(&result);
+    host->registrations[node].version = 8;
+    assert_int_equal(mica_context_graph_create(&host->context, NULL, &result), 0);
+    assert_non_null(result.graph->ops[0].problem); /* now its rows end behind the second */
+    mica_context_graph_finish(&result);
+    host_destroy(host);
+}
+
+static void parameters_of_one_number_arrive(void **state)
+{
+    static const int32_t axes[] = {-1};
+    struct mica_context_graph result;
+    struct plan plan = {.code = TFL_BUILTIN_LEAKY_RELU, .count = 2, .dims = {{1, 4}, {1, 4}}};
+    const struct mica_op *op = op_of(&plan, PARAMS(tfl_leaky_relu_params, 0.25f), &result);
+    assert_null(op->problem);
+    assert_true(op->alpha == 0.25f);
+    mica_context_graph_finish(&result);
+    plan = (struct plan){.code = TFL_BUILTIN_SPACE_TO_DEPTH, .count = 2, .dims = {{4, 1, 4, 6, 3}, {4, 1, 2, 3, 12}}};
+    op = op_of(&plan, PARAMS(tfl_block_params, 2), &result);
+    assert_null(op->problem);
+    assert_int_equal(op->block, 2);
+    mica_context_graph_finish(&result);
+    plan = (struct plan){
+        .code = TFL_BUILTIN_MEAN, .count = 3, .dims = {{2, 4, 6}, {1, 1}, {2, 4, 1}}, .constants = {NULL, axes}};
+    op = op_of(&plan, PARAMS(tfl_reducer_params, true), &result);
+    assert_null(op->problem);
+    assert_true(op->keep_dims && op->axes == 2);
+    mica_context_graph_finish(&result);
+}
+
+static void a_mirror_has_two_modes(void **state)
+{
+    static const int32_t amounts[] = {4, 0};
+    static const struct plan plan = {
+        .code = TFL_BUILTIN_MIRROR_PAD, .count = 3, .dims = {{1, 4}, {2, 1, 2}, {1, 8}}, .constants = {NULL, amounts}};
+    struct mica_context_graph result;
+    const struct mica_op *op = op_of(&plan, PARAMS(tfl_mirror_pad_params, TFL_MIRROR_SYMMETRIC), &result);
+    assert_null(op->problem);
+    assert_true(op->mirror_symmetric);
+    mica_context_graph_finish(&result);
+    op = op_of(&plan, PARAMS(tfl_mirror_pad_params, TFL_MIRROR_REFLECT), &result);
+    assert_non_null(strstr(op->problem, "at most 3"));
+    mica_context_graph_finish(&result);
+    op = op_of(&plan, PARAMS(tfl_mirror_pad_params, 0), &result);
+    assert_non_null(strstr(op->problem, "neither REFLECT"));
+    mica_context_graph_finish(&result);
+}
+
+static void axes_count_from_either_end(void **state)
+{
+    static const int32_t indices[] = {0, 1, 1};
+    struct mica_context_graph result;
+    struct plan plan = {.code = TFL_BUILTIN_PACK, .count = 3, .dims = {{1, 4}, {1, 4}, {2, 4, 2}}};
+    const struct mica_op *op = op_of(&plan, PARAMS(tfl_pack_params, 2, -1), &result);
+    assert_null(op->problem);
+    assert_int_equal(op->axis, 1);
+    mica_context_graph_finish(&result);
+    plan = (struct plan){.code = TFL_BUILTIN_UNPACK, .count = 2, .dims = {{2, 1, 4}, {1, 4}}};
+    op = op_of(&plan, PARAMS(tfl_unpack_params, 1, -2), &result);
+    assert_null(op->problem);
+    assert_int_equal(op->axis, 0);
+    mica_context_graph_finish(&result);
+    plan = (struct plan){
+        .code = TFL_BUILTIN_GATHER, .count = 3, .dims = {{2, 4, 2}, {1, 3}, {2, 4, 3}}, .constants = {NULL, indices}};
+    op = op_of(&plan, PARAMS(tfl_gather_params, -1, 0), &result);
+    assert_null(op->problem);
+    assert_int_equal(op->axis, 1);
+    mica_context_graph_finish(&result);
+    op = op_of(&plan, PARAMS(tfl_gather_params, -1, 1), &result);
+    assert_non_null(strstr(op->problem, "batches"));
+    mica_context_graph_finish(&result);
+    op = op_of(&plan, PARAMS(tfl_gather_params, INT_MIN, 0), &result);
+    assert_non_null(strstr(op->problem, "axis"));
+    mica_context_graph_finish(&result);
+}
+
+static void codes_have_their_kinds(void **state)
+{
+    assert_int_equal(mica_builtin_kind(TFL_BUILTIN_ADD), MICA_OP_ADD);
+    assert_int_equal(mica_builtin_kind(TFL_BUILTIN_SPLIT_V), MICA_OP_SPLIT);
+    assert_int_equal(mica_builtin_kind(TFL_BUILTIN_PADV2), MICA_OP_PAD);
+    assert_int_equal(mica_builtin_kind(TFL_BUILTIN_REVERSE_V2), MICA_OP_REVERSE);
+    assert_int_equal(mica_builtin_kind(INT32_MAX), MICA_OP_UNKNOWN);
+    assert_int_equal(mica_builtin_kind(INT32_MIN), MICA_OP_UNKNOWN);
 }
 
 static void an_empty_interpreter_is_an_empty_graph(void **state)
@@ -527,6 +746,13 @@ int main(void)
         cmocka_unit_test(one_zero_point_may_serve_all_channels),
         cmocka_unit_test(same_padding_puts_the_odd_row_last),
         cmocka_unit_test(negative_axes_count_from_the_end),
+        cmocka_unit_test(parameters_of_two_inputs_arrive),
+        cmocka_unit_test(a_transposed_convolution_is_resolved),
+        cmocka_unit_test(a_strided_slice_is_resolved),
+        cmocka_unit_test(parameters_of_one_number_arrive),
+        cmocka_unit_test(a_mirror_has_two_modes),
+        cmocka_unit_test(axes_count_from_either_end),
+        cmocka_unit_test(codes_have_their_kinds),
         cmocka_unit_test(an_empty_interpreter_is_an_empty_graph),
         cmocka_unit_test(odd_nodes_are_refused_with_a_reason),
         cmocka_unit_test(valid_indices_of_an_odd_node_are_kept),

@@ -23,6 +23,9 @@ static int clear_environment(void **state)
     unsetenv("MICA_THREADS");
     unsetenv("MICA_ON_CHIP");
     unsetenv("MICA_OPTIMIZE");
+    unsetenv("MICA_CORES");
+    unsetenv("MICA_CLOCK");
+    unsetenv("MICA_SPLIT");
     return 0;
 }
 
@@ -44,13 +47,16 @@ static void defaults_hold_without_options(void **state)
     assert_int_equal(options.log_level, MICA_LOG_WARNING);
     assert_int_equal(options.threads, 0);
     assert_false(options.compile.on_chip || options.compile.optimize_size);
+    assert_true(options.cores == 0 && options.clock_mhz == 0 && options.compile.split == 0);
 }
 
 static void every_option_is_taken(void **state)
 {
-    const char *keys[] = {"device", "profile", "log_level", "threads", "on_chip", "optimize"};
-    const char *values[] = {"sim:a311d", "1", "debug", "3", "1", "size"};
-    assert_int_equal(mica_delegate_options_parse(keys, values, 6, &messages, &options), 0);
+    const char *keys[] = {"device",   "profile", "log_level", "threads", "on_chip",
+                          "optimize", "cores",   "clock",     "split"};
+    const char *values[] = {"sim:a311d", "1", "debug", "3", "1", "size", "3", "800", "2"};
+    assert_int_equal(mica_delegate_options_parse(keys, values, 9, &messages, &options), 0);
+    assert_true(options.cores == 3 && options.clock_mhz == 800 && options.compile.split == 2);
     assert_true(options.compile.on_chip && options.compile.optimize_size);
     assert_string_equal(options.device, "sim:a311d");
     assert_true(options.profile);
@@ -90,12 +96,28 @@ static void a_bad_variable_is_named(void **state)
     assert_non_null(strstr(messages.last_error, "\"many\""));
 }
 
+static void numbers_of_the_device_start_at_one(void **state)
+{
+    static const char *const keys[] = {"cores", "clock", "split"};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(parse(keys[i], "0"), -EINVAL);
+        assert_non_null(strstr(messages.last_error, "must be a number from 1 to"));
+        assert_int_equal(parse(keys[i], "2x"), -EINVAL);
+        assert_int_equal(parse(keys[i], "99999999999"), -EINVAL);
+    }
+    setenv("MICA_CORES", "many", 1);
+    assert_int_equal(parse_none(), -EINVAL);
+    assert_non_null(strstr(messages.last_error, "MICA_CORES"));
+    assert_int_equal(parse("cores", "2"), 0);
+    assert_int_equal(options.cores, 2);
+}
+
 static void an_unknown_option_names_the_known_ones(void **state)
 {
     assert_int_equal(parse("Device", "auto"), -EINVAL);
     assert_string_equal(messages.last_error,
                         "unknown option \"Device\"; the options are device, profile, log_level, threads, "
-                        "on_chip, optimize");
+                        "on_chip, optimize, cores, clock, split");
     assert_int_equal(parse(NULL, "auto"), -EINVAL);
     assert_int_equal(parse("", ""), -EINVAL);
 }
@@ -156,6 +178,7 @@ int main(void)
         CASE(the_environment_counts_where_no_option_is_given),
         CASE(an_empty_variable_is_unset_and_an_overridden_one_is_ignored),
         CASE(a_bad_variable_is_named),
+        CASE(numbers_of_the_device_start_at_one),
         CASE(an_unknown_option_names_the_known_ones),
         CASE(bad_values_are_errors),
         CASE(a_device_name_that_is_too_long_is_an_error),

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 /* Quantization outlives the sketch, which is copied around. */
-static float scales[64];
-static int32_t zero_points[64];
+static float scales[1024];
+static int32_t zero_points[1024];
 static uint32_t used;
 
 int32_t sketch_tensor(struct sketch *sketch, enum mica_type type, float scale, int32_t zero_point, uint32_t rank,
@@ -21,7 +21,7 @@ int32_t sketch_tensor(struct sketch *sketch, enum mica_type type, float scale, i
     *tensor = (struct mica_tensor){.name = "t", .type = type, .rank = rank};
     memcpy(tensor->dims, dims, rank * sizeof *dims);
     if (scale != 0) {
-        used = (used + 1) % 64;
+        used = (used + 1) % 1024;
         scales[used] = scale;
         zero_points[used] = zero_point;
         tensor->quant =
@@ -30,8 +30,7 @@ int32_t sketch_tensor(struct sketch *sketch, enum mica_type type, float scale, i
     return (int32_t)sketch->tensor_count++;
 }
 
-/* All tensors are inputs but the last. */
-static struct sketch finish(struct sketch sketch, enum mica_op_kind kind, const char *type)
+struct sketch sketch_finish(struct sketch sketch, enum mica_op_kind kind, const char *type)
 {
     sketch.op.kind = kind;
     sketch.op.type = type;
@@ -58,7 +57,7 @@ struct sketch sketch_conv(void)
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.25f, 100, DIMS(6, 3, 3, 4));
     sketch_tensor(&sketch, MICA_TYPE_INT32, 0.125f, 0, DIMS(6));
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 1.0f, 0, DIMS(1, 8, 8, 6));
-    return finish(sketch, MICA_OP_CONV_2D, "CONV_2D");
+    return sketch_finish(sketch, MICA_OP_CONV_2D, "CONV_2D");
 }
 
 struct sketch sketch_depthwise(void)
@@ -74,7 +73,7 @@ struct sketch sketch_depthwise(void)
     sketch.tensors[1].quant = (struct mica_quantization){.count = 8, .scale = scale, .zero_point = zero, .axis = 3};
     sketch_tensor(&sketch, MICA_TYPE_INT32, 0, 0, DIMS(8));
     sketch_tensor(&sketch, MICA_TYPE_INT8, 1.0f, 5, DIMS(1, 4, 4, 8));
-    return finish(sketch, MICA_OP_DEPTHWISE_CONV_2D, "DEPTHWISE_CONV_2D");
+    return sketch_finish(sketch, MICA_OP_DEPTHWISE_CONV_2D, "DEPTHWISE_CONV_2D");
 }
 
 struct sketch sketch_fully_connected(void)
@@ -84,7 +83,7 @@ struct sketch sketch_fully_connected(void)
     sketch_tensor(&sketch, MICA_TYPE_INT8, 0.25f, 0, DIMS(10, 16));
     sketch_tensor(&sketch, MICA_TYPE_INT32, 0.125f, 0, DIMS(10));
     sketch_tensor(&sketch, MICA_TYPE_INT8, 1.0f, 0, DIMS(2, 10));
-    return finish(sketch, MICA_OP_FULLY_CONNECTED, "FULLY_CONNECTED");
+    return sketch_finish(sketch, MICA_OP_FULLY_CONNECTED, "FULLY_CONNECTED");
 }
 
 struct sketch sketch_pool(void)
@@ -94,7 +93,7 @@ struct sketch sketch_pool(void)
     sketch.op.window.padding = (struct mica_padding){0, 0, 0, 0};
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.5f, 7, DIMS(2, 9, 7, 5));
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.5f, 7, DIMS(2, 4, 3, 5));
-    return finish(sketch, MICA_OP_AVERAGE_POOL_2D, "AVERAGE_POOL_2D");
+    return sketch_finish(sketch, MICA_OP_AVERAGE_POOL_2D, "AVERAGE_POOL_2D");
 }
 
 struct sketch sketch_add(void)
@@ -103,7 +102,7 @@ struct sketch sketch_add(void)
     sketch_tensor(&sketch, MICA_TYPE_INT8, 0.5f, 1, DIMS(1, 4, 4, 8));
     sketch_tensor(&sketch, MICA_TYPE_INT8, 0.25f, 2, DIMS(8));
     sketch_tensor(&sketch, MICA_TYPE_INT8, 0.7f, 3, DIMS(1, 4, 4, 8));
-    return finish(sketch, MICA_OP_ADD, "ADD");
+    return sketch_finish(sketch, MICA_OP_ADD, "ADD");
 }
 
 struct sketch sketch_reshape(void)
@@ -111,7 +110,7 @@ struct sketch sketch_reshape(void)
     struct sketch sketch = {.op.kind = MICA_OP_RESHAPE};
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.5f, 1, DIMS(1, 4, 4, 8));
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.5f, 1, DIMS(16, 8));
-    return finish(sketch, MICA_OP_RESHAPE, "RESHAPE");
+    return sketch_finish(sketch, MICA_OP_RESHAPE, "RESHAPE");
 }
 
 struct sketch sketch_softmax(void)
@@ -119,7 +118,7 @@ struct sketch sketch_softmax(void)
     struct sketch sketch = {.op.beta = 1};
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.1f, 100, DIMS(1, 10));
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 1.0f / 256, 0, DIMS(1, 10));
-    return finish(sketch, MICA_OP_SOFTMAX, "SOFTMAX");
+    return sketch_finish(sketch, MICA_OP_SOFTMAX, "SOFTMAX");
 }
 
 struct sketch sketch_logistic(void)
@@ -127,7 +126,7 @@ struct sketch sketch_logistic(void)
     struct sketch sketch = {.op.kind = MICA_OP_LOGISTIC};
     sketch_tensor(&sketch, MICA_TYPE_INT8, 0.1f, 100, DIMS(3, 10));
     sketch_tensor(&sketch, MICA_TYPE_INT8, 1.0f / 256, -128, DIMS(3, 10));
-    return finish(sketch, MICA_OP_LOGISTIC, "LOGISTIC");
+    return sketch_finish(sketch, MICA_OP_LOGISTIC, "LOGISTIC");
 }
 
 struct sketch sketch_concat(void)
@@ -136,7 +135,7 @@ struct sketch sketch_concat(void)
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.5f, 1, DIMS(2, 3, 4));
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.25f, 2, DIMS(2, 5, 4));
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.5f, 1, DIMS(2, 8, 4));
-    return finish(sketch, MICA_OP_CONCATENATION, "CONCATENATION");
+    return sketch_finish(sketch, MICA_OP_CONCATENATION, "CONCATENATION");
 }
 
 struct sketch sketch_pad(void)
@@ -147,7 +146,7 @@ struct sketch sketch_pad(void)
     sketch_tensor(&sketch, MICA_TYPE_INT32, 0, 0, DIMS(4, 2));
     sketch.tensors[1].data = amounts;
     sketch_tensor(&sketch, MICA_TYPE_INT8, 0.5f, 1, DIMS(1, 7, 7, 8));
-    return finish(sketch, MICA_OP_PAD, "PAD");
+    return sketch_finish(sketch, MICA_OP_PAD, "PAD");
 }
 
 struct sketch sketch_quantize(void)
@@ -155,7 +154,7 @@ struct sketch sketch_quantize(void)
     struct sketch sketch = {.op.kind = MICA_OP_QUANTIZE};
     sketch_tensor(&sketch, MICA_TYPE_FLOAT32, 0, 0, DIMS(1, 4));
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.5f, 1, DIMS(1, 4));
-    return finish(sketch, MICA_OP_QUANTIZE, "QUANTIZE");
+    return sketch_finish(sketch, MICA_OP_QUANTIZE, "QUANTIZE");
 }
 
 struct sketch sketch_dequantize(void)
@@ -163,7 +162,7 @@ struct sketch sketch_dequantize(void)
     struct sketch sketch = {.op.kind = MICA_OP_DEQUANTIZE};
     sketch_tensor(&sketch, MICA_TYPE_INT8, 0.5f, 1, DIMS(1, 4));
     sketch_tensor(&sketch, MICA_TYPE_FLOAT32, 0, 0, DIMS(1, 4));
-    return finish(sketch, MICA_OP_DEQUANTIZE, "DEQUANTIZE");
+    return sketch_finish(sketch, MICA_OP_DEQUANTIZE, "DEQUANTIZE");
 }
 
 struct sketch sketch_resize(void)
@@ -174,7 +173,7 @@ struct sketch sketch_resize(void)
     sketch_tensor(&sketch, MICA_TYPE_INT32, 0, 0, DIMS(2));
     sketch.tensors[1].data = size;
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.5f, 1, DIMS(1, 8, 10, 3));
-    return finish(sketch, MICA_OP_RESIZE_BILINEAR, "RESIZE_BILINEAR");
+    return sketch_finish(sketch, MICA_OP_RESIZE_BILINEAR, "RESIZE_BILINEAR");
 }
 
 struct sketch sketch_detection(void)
@@ -193,7 +192,7 @@ struct sketch sketch_detection(void)
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 1.0f / 256, 0, DIMS(1, 50, 91));
     sketch_tensor(&sketch, MICA_TYPE_UINT8, 0.01f, 0, DIMS(50, 4));
     sketch_tensor(&sketch, MICA_TYPE_FLOAT32, 0, 0, DIMS(1, 10, 4));
-    sketch = finish(sketch, MICA_OP_DETECTION_POSTPROCESS, "TFLite_Detection_PostProcess");
+    sketch = sketch_finish(sketch, MICA_OP_DETECTION_POSTPROCESS, "TFLite_Detection_PostProcess");
     sketch.outputs[1] = sketch_tensor(&sketch, MICA_TYPE_FLOAT32, 0, 0, DIMS(1, 10));
     sketch.outputs[2] = sketch_tensor(&sketch, MICA_TYPE_FLOAT32, 0, 0, DIMS(1, 10));
     sketch.outputs[3] = sketch_tensor(&sketch, MICA_TYPE_FLOAT32, 0, 0, DIMS(1));

@@ -10,25 +10,6 @@
 
 #include <cmocka.h>
 
-/* The change speaks of the sketch as `s`, of its tensors as `t`. */
-#define REFUSES(make, part, ...)           \
-    do {                                   \
-        struct sketch s = make();          \
-        struct mica_tensor *t = s.tensors; \
-        (void)t;                           \
-        __VA_ARGS__;                       \
-        expect_problem(&s, part);          \
-    } while (0)
-
-#define ACCEPTS(make, ...)                 \
-    do {                                   \
-        struct sketch s = make();          \
-        struct mica_tensor *t = s.tensors; \
-        (void)t;                           \
-        __VA_ARGS__;                       \
-        expect_good(&s);                   \
-    } while (0)
-
 static const float scale_third = 1.0f / 3, scale_huge = 3e38f, scale_tiny = 1e-30f;
 static const int32_t zero_one = 1;
 
@@ -122,7 +103,8 @@ static void convolution_refuses_what_does_not_fit(void **state)
     REFUSES(sketch_conv, "bias's scale", t[2].quant.scale = &scale_third);
     REFUSES(sketch_conv, "uint8 input with int8", (t[1].type = MICA_TYPE_INT8));
     REFUSES(sketch_conv, "input is uint8 but output is int8", t[3].type = MICA_TYPE_INT8);
-    REFUSES(sketch_conv, "type int16 of the input", t[0].type = MICA_TYPE_INT16);
+    REFUSES(sketch_conv, "type int64 of the input", t[0].type = MICA_TYPE_INT64);
+    REFUSES(sketch_conv, "int16 input with uint8 weights", t[0].type = MICA_TYPE_INT16);
     REFUSES(sketch_conv, "exactly one scale", t[0].quant.count = 0);
     REFUSES(sketch_conv, "need a scale", t[1].quant.count = 0);
     REFUSES(sketch_conv, "fused activation 9", s.op.window.activation = 9);

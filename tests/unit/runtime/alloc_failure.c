@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that runs out anywhere: load, compile, save, load again, session, run
- * and capture, again and again, where the nth allocation fails, for n = 1, 2, 3,
+ * Memory that runs out anywhere: load, compile, save, load again, session, run,
+ * capture and comparison, again and again, where the nth allocation fails, for n = 1, 2, 3,
  * ... until a run needs no nth. Each failing run must end in -ENOMEM (or get
  * along without) and leave neither allocations nor temporary files behind.
  *
@@ -109,7 +109,8 @@ struct sweep {
     const char *device, *model;
     bool capture;
     bool on_chip;
-    bool bind; /* the tensors to a memfd; for small ones */
+    bool bind;  /* the tensors to a memfd; for small ones */
+    bool split; /* over three cores, at another clock */
 };
 
 static const struct sweep sweeps[] = {
@@ -118,12 +119,14 @@ static const struct sweep sweeps[] = {
     {"sim:a311d", MICA_SHARED_DIR "/captures/conv_u8_i8_k3_ic3_oc16_s1_p1/model.tflite", true, false, true},
     {"sim:s905d3", MICA_SHARED_DIR "/captures/conv_u8_i8_k5_ic32_oc32_s1_p1/model.tflite", false, false, true},
     {"sim:imx8mp", MICA_SHARED_DIR "/models/mobilenet_v1_0.25_128_quant.tflite", false, true, false},
+    {"sim:rk3588", MICA_SHARED_DIR "/captures/conv_u8_i8_k3_ic3_oc16_s1_p1/model.tflite", true, false, false, true},
+    {"rk3566", MICA_SHARED_DIR "/captures/conv_u8_i8_k5_ic32_oc32_s1_p1/model.tflite", false, false, false},
 };
 
 /* How far a run came. */
-enum stage { CONTEXT, DEVICE, LOAD, COMPILE, SAVE, RELOAD, SESSION, BIND, INVOKE, CAPTURE, DONE };
-static const char *const stage_names[] = {"context", "device", "load",   "compile", "save", "reload",
-                                          "session", "bind",   "invoke", "capture", "done"};
+enum stage { CONTEXT, DEVICE, LOAD, COMPILE, SAVE, RELOAD, SESSION, BIND, INVOKE, CAPTURE, COMPARE, DONE };
+static const char *const stage_names[] = {"context", "device", "load",   "compile", "save",    "reload",
+                                          "session", "bind",   "invoke", "capture", "compare", "done"};
 
 static char parent[32], directory[64], file[64]; /* for the capture and the executable, in a folder of their own */
 static uint8_t output[4096];
@@ -147,6 +150,10 @@ static int prepare(const struct sweep *sweep, struct objects *o, enum stage *sta
         error = mica_device_open(o->context, sweep->device, &o->device);
     if (!error && sweep->on_chip)
         error = mica_device_configure(o->device, "on-chip", "1");
+    if (!error && sweep->split)
+        error = mica_device_configure(o->device, "split", "3");
+    if (!error && sweep->split)
+        error = mica_device_configure(o->device, "clock", "800");
     if (!error && (*stage = LOAD))
         error = mica_model_load(o->context, sweep->model, &o->model);
     if (!error && (*stage = COMPILE))
@@ -177,6 +184,21 @@ static int bind_tensors(mica_session *session)
     return error;
 }
 
+static int compare(const mica_executable *executable)
+{
+    mica_comparison *comparison;
+    int error = mica_comparison_create(executable, &comparison);
+    if (error)
+        return error;
+    error = mica_comparison_run_reference(comparison);
+    if (!error)
+        error = mica_comparison_run_alone(comparison, 0);
+    if (!error)
+        error = mica_comparison_run_chained(comparison, true);
+    mica_comparison_destroy(comparison);
+    return error;
+}
+
 static int run_session(const struct sweep *sweep, struct objects *o, enum stage *stage)
 {
     struct mica_tensor_info info;
@@ -186,8 +208,13 @@ static int run_session(const struct sweep *sweep, struct objects *o, enum stage 
         error = bind_tensors(o->session);
     if (!error && (*stage = INVOKE))
         error = mica_session_invoke(o->session);
+    double us;
+    if (!error && sweep->split)
+        error = mica_session_stream_us(o->session, 1000, 3, 3, &us);
     if (!error && sweep->capture && (*stage = CAPTURE))
         error = mica_session_capture(o->session, directory);
+    if (!error && sweep->capture && (*stage = COMPARE))
+        error = compare(o->reloaded);
     if (!error)
         error = mica_model_output(o->model, 0, &info);
     if (!error && info.bytes <= sizeof output)

@@ -21,25 +21,54 @@ static int supports(const struct mica_chip *chip, const struct mica_graph *graph
     return -ENOTSUP;
 }
 
+uint32_t fake_block;
+int fake_connect_result;
+
+/* By the size alone, so that a copy is a RESHAPE here too. */
+static struct mica_program_layout layout_of(const struct mica_tensor *tensor)
+{
+    uint32_t channels = tensor->bytes % 10 ? tensor->bytes % 4 ? 1 : 4 : 10;
+    if (!fake_block)
+        return (struct mica_program_layout){0};
+    uint32_t pixels = (uint32_t)(tensor->bytes / channels);
+    return (struct mica_program_layout){fake_block, channels, pixels, 0x77, (uint64_t)pixels * fake_block + 8};
+}
+
 /* Buffer t is for graph tensor t. */
+static struct mica_program_io io_of(const struct mica_graph *graph, uint32_t tensor)
+{
+    return (struct mica_program_io){.tensor = tensor,
+                                    .buffer = tensor,
+                                    .size = graph->tensors[tensor].bytes,
+                                    .layout = layout_of(&graph->tensors[tensor])};
+}
+
+static uint64_t extent(const struct mica_graph *graph, uint32_t tensor)
+{
+    struct mica_program_io io = io_of(graph, tensor);
+    return mica_program_io_extent(&io);
+}
+
 static void fill_io(const struct mica_graph *graph, const uint32_t *tensors, uint32_t count,
                     struct mica_program_io *ios)
 {
     for (uint32_t i = 0; i < count; i++)
-        ios[i] = (struct mica_program_io){tensors[i], tensors[i], 0, graph->tensors[tensors[i]].bytes, false};
+        ios[i] = io_of(graph, tensors[i]);
 }
 
-/* One submission of one copy per operation. */
-static bool fill_op(const struct mica_graph *graph, uint32_t index, uint32_t k, struct mica_program *program)
+/* One submission of one copy per operation; `split` of them make a stage, so that tests must give it independent
+ * ones. */
+static bool fill_op(const struct mica_graph *graph, uint32_t index, uint32_t k, uint32_t split,
+                    struct mica_program *program)
 {
     const struct mica_op *op = &graph->ops[index];
     uint32_t from = (uint32_t)op->inputs[0], to = (uint32_t)op->outputs[0];
     uint32_t *stream = calloc(3, sizeof *stream);
     if (!stream)
         return false;
-    stream[2] = (uint32_t)graph->tensors[to].bytes;
+    stream[2] = (uint32_t)extent(graph, to);
     program->buffers[to].access |= MICA_ACCESS_WRITE;
-    program->submits[k] = (struct mica_program_submit){stream, 3, k, 1};
+    program->submits[k] = (struct mica_program_submit){stream, 3, k, 1, k % split, k / split};
     program->jobs[k] = (struct mica_program_job){"NN", index, 7};
     program->relocs[2 * k] = (struct mica_program_reloc){true, k, 0, from, 0, 0};
     program->relocs[2 * k + 1] = (struct mica_program_reloc){true, k, 4, to, 0, 0};
@@ -65,8 +94,7 @@ static int compile(const struct mica_chip *chip, const struct mica_partition *pa
     if (ok) {
         program->buffer_count = graph->tensor_count;
         for (uint32_t i = 0; i < graph->tensor_count; i++)
-            program->buffers[i] =
-                (struct mica_program_buffer){graph->tensors[i].bytes + 1, NULL, 0, MICA_ACCESS_READ, 0};
+            program->buffers[i] = (struct mica_program_buffer){extent(graph, i) + 1, NULL, 0, MICA_ACCESS_READ, 0};
         program->input_count = partition->input_count;
         program->output_count = partition->output_count;
         fill_io(graph, partition->inputs, partition->input_count, program->inputs);
@@ -74,7 +102,7 @@ static int compile(const struct mica_chip *chip, const struct mica_partition *pa
         program->reloc_count = 2 * partition->op_count;
         program->job_count = program->submit_count = partition->op_count;
         for (uint32_t k = 0; ok && k < partition->op_count; k++)
-            ok = fill_op(graph, partition->ops[k], k, program);
+            ok = fill_op(graph, partition->ops[k], k, options && options->split ? options->split : 1, program);
     }
     if (!ok) {
         mica_program_destroy(program);
@@ -84,8 +112,22 @@ static int compile(const struct mica_chip *chip, const struct mica_partition *pa
     return 0;
 }
 
-static const struct mica_npu_family fake_family = {.name = "fake", .supports = supports, .compile = compile};
-const struct mica_chip fake_chip = {"fakechip", "a chip for tests", "etnaviv", 100.0, &fake_family, NULL};
+/* Its presence is what counts: the fake winsys keeps the clock. */
+static int sim_set_clock(void *sim, double mhz)
+{
+    return 0;
+}
+
+struct mica_npu_family fake_family = {
+    .name = "fake", .supports = supports, .compile = compile, .sim_set_clock = sim_set_clock};
+struct mica_chip fake_chip = {.name = "fakechip",
+                              .description = "a chip for tests",
+                              .driver = "etnaviv",
+                              .clock_mhz = 100.0,
+                              .family = &fake_family,
+                              .cores = 3,
+                              .clock_least_mhz = 50,
+                              .clock_most_mhz = 200};
 
 /* ---- winsys ----------------------------------------------------------- */
 
@@ -165,7 +207,12 @@ static int run_stream(struct fake_winsys *fake, const struct mica_submit *submit
             return -EFAULT;
         memmove(to, from, size);
         if (count < submit->report_capacity)
-            submit->reports[count] = (struct mica_job_report){.cycles = size, .read_bytes = size, .write_bytes = size};
+            submit->reports[count] = (struct mica_job_report){.cycles = size,
+                                                              .read_bytes = size,
+                                                              .write_bytes = size,
+                                                              .compute_cycles = size,
+                                                              .memory_cycles = size / 2,
+                                                              .dispatch_us = 3};
     }
     if (submit->report_count)
         *submit->report_count = fake->no_reports ? 0 : count;
@@ -187,6 +234,12 @@ static int run_submit(struct mica_winsys *winsys, const struct mica_submit *subm
 static int wait_fence(struct mica_winsys *winsys, uint64_t fence, int64_t timeout_ns)
 {
     return self(winsys)->wait_result;
+}
+
+static int set_clock(struct mica_winsys *winsys, double mhz)
+{
+    self(winsys)->clock_mhz = mhz;
+    return 0;
 }
 
 static void destroy(struct mica_winsys *winsys)
@@ -213,10 +266,20 @@ struct mica_winsys *fake_winsys_create(void)
         .bo_end_cpu = bo_end_cpu,
         .submit = run_submit,
         .wait = wait_fence,
+        .set_clock = set_clock,
     };
     fake->next_address = 0x10000;
     pthread_mutex_init(&fake->gate, NULL);
     return &fake->winsys;
+}
+
+static int connect_fake(const struct mica_opened_device *device, struct mica_threads *threads, struct mica_log *log,
+                        struct mica_winsys **winsys)
+{
+    if (fake_connect_result)
+        return mica_fail(log, fake_connect_result, "the test refuses another core");
+    *winsys = fake_winsys_create();
+    return 0;
 }
 
 /* Opens "cpu" and puts the fake chip into it: what only a device table with a fake entry could do otherwise. */
@@ -227,7 +290,14 @@ mica_device *fake_device_open(mica_context *context)
         abort();
     device->opened.chip = &fake_chip;
     device->opened.winsys = fake_winsys_create();
+    device->opened.connect = connect_fake;
+    device->cores.limit = 1;
     return device;
+}
+
+struct fake_winsys *fake_core_of(mica_device *device, uint32_t core)
+{
+    return (struct fake_winsys *)device->cores.cores[core].winsys;
 }
 
 struct fake_winsys *fake_winsys_of(mica_device *device)

@@ -112,11 +112,10 @@ static void devices_are_listed_and_refused_with_a_reason(void **state)
         mica_device *device = NULL;
         assert_true(info.description[0]);
         assert_int_equal(info.available, !info.reason[0]);
-        assert_int_equal(mica_device_open(context, info.name, &device), info.available ? 0 : -ENOTSUP);
-        if (info.available)
+        bool pattern = strstr(info.name, ":PATH") != NULL; /* stands for every node's path */
+        assert_int_equal(mica_device_open(context, info.name, &device), pattern ? -ENOENT : 0);
+        if (!pattern)
             assert_string_equal(mica_device_name(device), info.name);
-        else
-            assert_non_null(strstr(mica_last_error(context), info.reason));
         has_cpu |= !strcmp(info.name, "cpu");
         has_simulator |= !strcmp(info.name, "sim:a311d") && info.available;
         mica_device_close(device);
@@ -124,7 +123,11 @@ static void devices_are_listed_and_refused_with_a_reason(void **state)
     assert_true(has_cpu && has_simulator);
     assert_int_equal(mica_device_list(context, 1000, &info), -ENOENT);
     mica_device *device = NULL;
-    assert_int_equal(mica_device_open(context, "drm:/dev/dri/renderD128", &device), -ENOTSUP);
+    assert_int_equal(mica_device_open(context, "drm:/dev/dri/no-such-node", &device), -ENOENT);
+    assert_non_null(strstr(mica_last_error(context), "/dev/dri/no-such-node"));
+    assert_int_equal(mica_device_open(context, "drm:/dev/null", &device), -ENODEV);
+    assert_int_equal(mica_device_open(context, "accel:/dev/null", &device), -ENODEV);
+    assert_non_null(strstr(mica_last_error(context), "rocket"));
     assert_int_equal(mica_device_open(context, "sim:a311", &device), -ENODEV);
     assert_int_equal(mica_device_open(context, "cpu2", &device), -ENODEV);
     assert_null(device);
@@ -194,8 +197,9 @@ static void device_options_are_checked_by_name_and_value(void **state)
     assert_int_equal(mica_device_configure(device, "optimize", ""), -EINVAL);
     assert_string_equal(mica_last_error(context), "device option optimize must be speed or size, not \"\"");
     assert_int_equal(mica_device_configure(device, "on_chip", "1"), -EINVAL);
-    assert_string_equal(mica_last_error(context),
-                        "there is no device option \"on_chip\"; the options are on-chip, optimize");
+    assert_string_equal(
+        mica_last_error(context),
+        "there is no device option \"on_chip\"; the options are on-chip, optimize, cores, clock, split");
     assert_int_equal(mica_device_configure(device, NULL, "1"), -EINVAL);
     assert_int_equal(mica_device_configure(device, "on-chip", NULL), -EINVAL);
     assert_true(device->options.on_chip && device->options.optimize_size);

@@ -253,13 +253,65 @@ static void failures_of_the_device_come_through(void **state)
     assert_int_equal(mica_session_capture(f->session, f->directory), -EIO);
 }
 
+/* The format of rocket's captures: tasks in submit.json, no stream; and tensors in blocks. */
+static void rocket_submissions_are_jobs_of_tasks(void **state)
+{
+    struct fixture *f = *state;
+    mica_session *session;
+    mica_executable *executable;
+    fake_block = 8;
+    fake_chip.driver = "rocket";
+    assert_int_equal(mica_executable_compile(&f->model, f->device, &executable), 0);
+    fake_block = 0;
+    assert_int_equal(mica_session_create(executable, &session), 0);
+    assert_int_equal(mica_session_set_input(session, 0, input, 6), 0);
+    int error = mica_session_capture(session, f->directory);
+    fake_chip.driver = "etnaviv";
+    assert_int_equal(error, 0);
+    json_t *json = read_json(f, "submit_0001/submit.json"), *bos;
+    const char *driver, *chip, *command, *access, *address;
+    int index, job_size, task_size, count, bo, offset;
+    json_t *in, *out;
+    assert_int_equal(json_unpack(json, "{s:s, s:s, s:i, s:i, s:[{s:i, s:o, s:o, s:[{s:s, s:i, s:i, s:i!}!]!}!], s:o!}",
+                                 "driver", &driver, "chip", &chip, "index", &index, "job_struct_size", &job_size,
+                                 "jobs", "task_struct_size", &task_size, "in_bos", &in, "out_bos", &out, "tasks",
+                                 "regcmd", &command, "regcmd_count", &count, "bo", &bo, "offset", &offset, "bos", &bos),
+                     0);
+    assert_string_equal(driver, "rocket");
+    assert_true(index == 1 && job_size == 40 && task_size == 8 && offset == 0);
+    assert_int_equal(json_array_size(in) + json_array_size(out), json_array_size(bos));
+    size_t written = 0;
+    for (size_t k = 0; k < json_array_size(bos); k++) {
+        json_t *row = json_array_get(bos, k);
+        access = json_string_value(json_object_get(row, "access"));
+        address = json_string_value(json_object_get(row, "va"));
+        int handle = (int)json_integer_value(json_object_get(row, "handle"));
+        if (strtoull(command, NULL, 16) == strtoull(address, NULL, 16))
+            assert_int_equal(bo, handle);
+        for (size_t i = 0; i < json_array_size(out); i++)
+            written += json_integer_value(json_array_get(out, i)) == handle && strchr(access, 'w');
+    }
+    assert_int_equal(written, json_array_size(out));
+    json_decref(json);
+    json = read_json(f, "run.json");
+    int block, channels, pixels, surface, padding;
+    assert_int_equal(json_unpack(json_object_get(json_array_get(json_object_get(json, "tensors"), 0), "layout"),
+                                 "{s:i, s:i, s:i, s:i, s:i!}", "block", &block, "channels", &channels, "pixels",
+                                 &pixels, "surface", &surface, "padding", &padding),
+                     0);
+    assert_true(block == 8 && channels == 1 && pixels == 6 && surface == 56 && padding == 0x77);
+    json_decref(json);
+    mica_session_destroy(session);
+    mica_executable_destroy(executable);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_run_has_its_tensors_with_values),      TEST(submissions_have_buffers_as_the_jobs_find_them),
         TEST(a_capture_changes_nothing_in_the_session), TEST(a_directory_with_files_is_left_alone),
-        TEST(failures_of_the_device_come_through),
+        TEST(failures_of_the_device_come_through),      TEST(rocket_submissions_are_jobs_of_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static const struct mica_npu_family family = {
     .name = "copies", .sim_create = sim_create, .sim_destroy = sim_destroy, .sim_run = sim_run};
 static const struct mica_on_chip windows[MICA_ON_CHIP_WINDOWS] = {{SRAM, SRAM_SIZE}, {OTHER_SRAM, SRAM_SIZE}};
 static const struct mica_chip chip = {
-    .name = "copychip", .driver = "none", .clock_mhz = 1, .family = &family, .on_chip = windows};
+    .name = "copychip", .driver = "etnaviv", .clock_mhz = 1, .family = &family, .on_chip = windows};
 
 struct fixture {
     struct mica_log log;
@@ -374,6 +374,47 @@ static void bound_memory_takes_part_and_can_be_given_back(void **state)
     munmap(mine, 3 * PAGE);
 }
 
+/* ---- other drivers ----------------------------------------------------- */
+
+static void rocket_gives_the_lowest_addresses(void **state)
+{
+    static const struct mica_chip rocket = {.name = "copychip", .driver = "rocket", .clock_mhz = 1, .family = &family};
+    struct mica_log log = {0};
+    struct mica_winsys *winsys;
+    struct mica_bo *bos[4];
+    assert_int_equal(mica_winsys_sim_create(&rocket, NULL, &log, &winsys), 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(winsys->bo_create(winsys, PAGE + 1, &bos[i]), 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(bos[i]->address, (uint64_t)i * 3 * PAGE); /* from 0, a page that faults between two */
+    winsys->bo_destroy(winsys, bos[0]);
+    winsys->bo_destroy(winsys, bos[2]);
+    assert_int_equal(winsys->bo_create(winsys, 3 * PAGE, &bos[0]), 0); /* fits no hole */
+    assert_int_equal(bos[0]->address, 12 * PAGE);
+    assert_int_equal(winsys->bo_create(winsys, 1, &bos[2]), 0);
+    assert_int_equal(bos[2]->address, 0);
+    assert_int_equal(winsys->bo_create(winsys, MICA_DEVICE_SPACE - 12 * PAGE, &bos[2]), -ENOMEM);
+
+    /* A stream is tasks of two words, as many as one likes. */
+    uint64_t fence;
+    uint32_t *stream = calloc(40000, sizeof *stream);
+    struct mica_submit submit = {.stream = stream, .words = 3};
+    assert_int_equal(winsys->submit(winsys, &submit, &fence), -EINVAL);
+    assert_non_null(strstr(log.last_error, "no list of tasks"));
+    submit.words = 40000;
+    assert_int_equal(winsys->submit(winsys, &submit, &fence), 0);
+    free(stream);
+    winsys->destroy(winsys);
+}
+
+static void a_driver_that_nobody_knows_is_refused(void **state)
+{
+    static const struct mica_chip other = {.name = "copychip", .driver = "none", .family = &family};
+    struct mica_log log = {0};
+    struct mica_winsys *winsys;
+    assert_int_equal(mica_winsys_sim_create(&other, NULL, &log, &winsys), -ENOTSUP);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -387,6 +428,8 @@ int main(void)
         TEST(programs_use_on_chip_memory_in_turn),
         TEST(bad_places_on_chip_are_refused),
         TEST(bound_memory_takes_part_and_can_be_given_back),
+        cmocka_unit_test(rocket_gives_the_lowest_addresses),
+        cmocka_unit_test(a_driver_that_nobody_knows_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static void write_file(const struct fixture *f, const uint8_t *data, size_t size
 /* Tensors of it fit on chip. */
 #define ON_CHIP_MODEL MICA_SHARED_DIR "/models/mobilenet_v1_0.25_128_quant.tflite"
 
-static int create(void **state, const char *simulated, bool on_chip)
+static int create(void **state, const char *simulated, const char *device, bool on_chip)
 {
     struct fixture *f = calloc(1, sizeof *f);
     strcpy(f->directory, "/tmp/mica-executable-XXXXXX");
@@ -85,7 +85,7 @@ static int create(void **state, const char *simulated, bool on_chip)
     assert_int_equal(mica_context_create(&f->context), 0);
     assert_int_equal(mica_context_set_threads(f->context, 1), 0);
     if (simulated)
-        assert_int_equal(mica_device_open(f->context, "sim:a311d", &f->device), 0);
+        assert_int_equal(mica_device_open(f->context, device, &f->device), 0);
     else
         f->device = fake_device_open(f->context);
     assert_int_equal(mica_model_load(f->context, simulated ? simulated : MODEL, &f->model), 0);
@@ -99,17 +99,31 @@ static int create(void **state, const char *simulated, bool on_chip)
 
 static int setup(void **state)
 {
-    return create(state, NULL, false);
+    return create(state, NULL, NULL, false);
 }
 
 static int setup_simulated(void **state)
 {
-    return create(state, SIMULATED_MODEL, false);
+    return create(state, SIMULATED_MODEL, "sim:a311d", false);
+}
+
+static int setup_rockchip(void **state)
+{
+    return create(state, SIMULATED_MODEL, "sim:rk3588", false);
 }
 
 static int setup_on_chip(void **state)
 {
-    return create(state, ON_CHIP_MODEL, true);
+    return create(state, ON_CHIP_MODEL, "sim:a311d", true);
+}
+
+/* Tensors of the border in blocks; the file has layouts then. */
+static int setup_blocked(void **state)
+{
+    fake_block = 16;
+    int result = create(state, NULL, NULL, false);
+    fake_block = 0;
+    return result;
 }
 
 static int teardown(void **state)
@@ -242,12 +256,16 @@ static void other_files_are_refused(void **state)
     mica_executable *loaded = NULL;
     assert_int_equal(mica_executable_load(f->device, MODEL, &loaded), -EINVAL);
     assert_int_equal(mica_executable_load(f->device, "/does/not/exist", &loaded), -ENOENT);
-    uint32_t version = 99;
-    memcpy(f->file + 8, &version, sizeof version);
-    write_file(f, f->file, f->size);
-    assert_int_equal(mica_executable_load(f->device, f->path, &loaded), -EINVAL);
-    assert_non_null(strstr(mica_last_error(f->context), "version 99"));
-    assert_null(loaded);
+    static const uint32_t versions[] = {2, 4, 99};
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "version %u and", versions[i]);
+        memcpy(f->file + 8, &versions[i], sizeof versions[i]);
+        write_file(f, f->file, f->size);
+        assert_int_equal(mica_executable_load(f->device, f->path, &loaded), -EINVAL);
+        assert_non_null(strstr(mica_last_error(f->context), text));
+        assert_null(loaded);
+    }
 }
 
 static void the_checksum_sees_every_flip(void **state)
@@ -348,6 +366,14 @@ static void damaged_programs_do_no_harm_in_the_simulator(void **state)
     assert_true(loads > 40 && loads < 1960 && runs > 20);
 }
 
+static void damaged_rockchip_programs_do_no_harm(void **state)
+{
+    int loads, runs;
+    run_damaged(*state, 600, &loads, &runs);
+    printf("%d of 600 loaded, %d ran\n", loads, runs);
+    assert_true(loads > 20 && loads < 590 && runs > 10);
+}
+
 static void damaged_programs_on_chip_do_no_harm(void **state)
 {
     int loads, runs;
@@ -376,8 +402,12 @@ int main(void)
         TEST(other_files_are_refused),
         TEST(the_checksum_sees_every_flip),
         TEST(damaged_files_with_a_valid_checksum_do_no_harm),
+        cmocka_unit_test_setup_teardown(saved_executables_run_alike, setup_blocked, teardown),
+        cmocka_unit_test_setup_teardown(damaged_files_with_a_valid_checksum_do_no_harm, setup_blocked, teardown),
         cmocka_unit_test_setup_teardown(saved_executables_run_alike, setup_simulated, teardown),
         cmocka_unit_test_setup_teardown(damaged_programs_do_no_harm_in_the_simulator, setup_simulated, teardown),
+        cmocka_unit_test_setup_teardown(saved_executables_run_alike, setup_rockchip, teardown),
+        cmocka_unit_test_setup_teardown(damaged_rockchip_programs_do_no_harm, setup_rockchip, teardown),
         cmocka_unit_test_setup_teardown(saved_executables_run_alike, setup_on_chip, teardown),
         cmocka_unit_test_setup_teardown(damaged_programs_on_chip_do_no_harm, setup_on_chip, teardown),
     };

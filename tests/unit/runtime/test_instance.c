@@ -153,7 +153,7 @@ static void programs_out_of_bounds_are_refused(void **state)
 {
     struct fixture *f = *state;
     const struct mica_program good = f->program;
-    const struct fixture copy = *f;
+    struct fixture copy = *f;
     struct mica_instance *instance;
 #define REFUSED(change)                                                                           \
     do {                                                                                          \
@@ -176,6 +176,37 @@ static void programs_out_of_bounds_are_refused(void **state)
     REFUSED(f->buffers[0].size = 0);
     REFUSED(f->submits[1].first_job = 2);
     REFUSED(f->submits[1].job_count = 2);
+    REFUSED(f->submits[1].first_job = 0); /* jobs of the submission before */
+    REFUSED(f->submits[0].stage = 1);     /* stages fall */
+    REFUSED(f->submits[1].core = 3);      /* the chip has three */
+    REFUSED(f->submits[1].core = UINT32_MAX);
+    /* A sound layout: two pixels of two channels in 16 bytes of the 32 of buffer 1. */
+#define LAYOUT(...) (f->output.offset = 0, f->output.layout = (struct mica_program_layout){__VA_ARGS__})
+    LAYOUT(8, 2, 2, 0, 16);
+    assert_int_equal(mica_instance_create(f->winsys, &f->program, NULL, &instance), 0);
+    mica_instance_destroy(instance);
+    REFUSED(LAYOUT(0, 2, 2, 0, 16));
+    REFUSED(LAYOUT(0, 0, 0, 1, 0));
+    REFUSED(LAYOUT(4, 2, 2, 0, 16));
+    REFUSED(LAYOUT(32, 2, 2, 0, 64));
+    REFUSED(LAYOUT(UINT32_MAX, 2, 2, 0, UINT64_MAX));
+    REFUSED(LAYOUT(8, 0, 2, 0, 16));
+    REFUSED(LAYOUT(8, 2, 0, 0, 16));
+    REFUSED(LAYOUT(8, 2, 3, 0, 24));
+    REFUSED(LAYOUT(8, 1u << 31, 2, 0, 16)); /* 4 bytes only when it overflows */
+    REFUSED(LAYOUT(8, 2, 2, 0, 15));
+    REFUSED((LAYOUT(16, 2, 2, 0, 32), f->output.offset = 1));
+    REFUSED((LAYOUT(8, 2, 2, 0, 16), f->output.offset = UINT64_MAX - 8));
+    /* Two surfaces that are too far apart, by far. */
+    f->buffers[1].size = 64;
+    f->output.size = 9;
+    copy = *f;
+    LAYOUT(8, 9, 1, 0, 56);
+    assert_int_equal(mica_instance_create(f->winsys, &f->program, NULL, &instance), 0);
+    mica_instance_destroy(instance);
+    REFUSED(LAYOUT(8, 9, 1, 0, 57));
+    REFUSED(LAYOUT(8, 9, 1, 0, UINT64_MAX));
+    REFUSED(LAYOUT(8, 9, 1, 0, UINT64_MAX - 7));
 }
 
 static void errors_of_the_winsys_come_through(void **state)

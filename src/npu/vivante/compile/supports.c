@@ -275,6 +275,8 @@ static bool supports_pad(const struct query *query)
     struct mica_padding padding;
     if (!check_image4(query, in, "input") || !check_image4(query, out, "output"))
         return false;
+    if (mica_op_input(query->graph, query->op, 2))
+        return refuse(query, "padding with a value of the model's own is not supported, only with zeros");
     if (!viv_pad_amounts(query->graph, query->op, &padding))
         return refuse(query, "only constant padding of rows and columns is supported");
     if (out->dims[1] > (int32_t)VIV_MAX_IMAGE || out->dims[2] > (int32_t)VIV_MAX_IMAGE)

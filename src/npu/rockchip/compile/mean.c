@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * MEAN over rows and columns: a depthwise convolution with the image as its window. Windows end at 31 pixels; larger
+ * images are reduced by an even divisor first, to the same scale. That step rounds by half a step at most, the mean of
+ * such values is at most as far off, so that the result is within 1 of the exact one's rounding as long as half a step
+ * of the input is less than TWO_STEPS of the output.
+ */
+#include "npu/rockchip/compile/mean.h"
+
+#include <errno.h>
+
+#include "npu/rockchip/compile/move.h"
+#include "npu/rockchip/compile/refuse.h"
+#include "npu/rockchip/compile/select.h"
+
+#define TWO_STEPS 0.75
+
+/* What one axis is divided by in the first step: 1 when one step does it all; 0: nothing does. */
+static uint32_t first_step(uint32_t size)
+{
+    for (uint32_t divisor = 1; divisor <= RK_MAX_STRIDE; divisor++)
+        if (size % divisor == 0 && size / divisor <= RK_MAX_KERNEL)
+            return divisor;
+    return 0;
+}
+
+/* Windows of w x h pixels side by side. */
+static struct rk_ones windows_of(const struct rk_mean *mean, struct rk_cube in, uint32_t w, uint32_t h)
+{
+    struct rk_cube out = {.shape = {in.shape.w / w, in.shape.h / h, in.shape.c}};
+    struct rk_ones ones = rk_ones_identity(mean->op, in, out);
+    ones.kernel_w = w;
+    ones.kernel_h = h;
+    ones.stride_x = out.shape.w == 1 ? 1 : w;
+    ones.stride_y = out.shape.h == 1 ? 1 : h;
+    ones.factor = 1.0 / ((double)w * h);
+    ones.in_zero = ones.out_zero = mean->in_zero;
+    return ones;
+}
+
+struct steps {
+    uint32_t w, h; /* the first step's windows */
+    bool two;
+};
+
+static bool find_steps(const struct rk_mean *mean, struct steps *steps)
+{
+    steps->w = mean->columns ? first_step(mean->in.shape.w) : 1;
+    steps->h = mean->rows ? first_step(mean->in.shape.h) : 1;
+    steps->two = steps->w > 1 || steps->h > 1;
+    return steps->w && steps->h;
+}
+
+static struct rk_ones last_step(const struct rk_mean *mean, struct rk_cube in)
+{
+    /* Axes that stay are gone through pixel by pixel. */
+    struct rk_ones ones = windows_of(mean, in, mean->columns ? in.shape.w : 1, mean->rows ? in.shape.h : 1);
+    ones.factor *= mean->factor;
+    ones.out_zero = mean->out_zero;
+    ones.min = mean->min;
+    ones.max = mean->max;
+    return ones;
+}
+
+const char *rk_mean_problem(const struct rk_chip *chip, const struct rk_mean *mean)
+{
+    struct steps steps;
+    struct rk_cube in = mean->in;
+    if (!find_steps(mean, &steps))
+        return "the NPU's windows end at 31 pixels, and the image can't be divided evenly into 2 to 7 such windows";
+    if (steps.two) {
+        struct rk_ones ones = windows_of(mean, in, steps.w, steps.h);
+        const char *problem = rk_ones_problem(chip, &ones);
+        if (problem)
+            return problem;
+        if (mean->factor / 2 > TWO_STEPS)
+            return "the image needs two steps, and the output's scale is too fine for the rounding between them";
+        in.shape = ones.out.shape;
+    }
+    struct rk_ones ones = last_step(mean, in);
+    return rk_ones_problem(chip, &ones);
+}
+
+int rk_lower_the_mean(struct rk_plan *plan, const struct rk_mean *mean)
+{
+    struct steps steps;
+    struct rk_cube in = mean->in;
+    if (!find_steps(mean, &steps))
+        return mica_fail(plan->log, -ENOTSUP, "a mean over %ux%u pixels can't run", in.shape.w, in.shape.h);
+    int error = 0;
+    if (steps.two) {
+        struct rk_ones ones = windows_of(mean, in, steps.w, steps.h);
+        error = rk_plan_cube(plan, ones.out.shape, &ones.out);
+        if (!error)
+            error = rk_lower_ones(plan, &ones);
+        in = ones.out;
+    }
+    struct rk_ones ones = last_step(mean, in);
+    ones.out = mean->out;
+    return error ? error : rk_lower_ones(plan, &ones);
+}
+
+/* ---- of the graph ------------------------------------------------------------------ */
+
+/* Rows are all dimensions before the columns': reduced all, or none but those of size 1. */
+static const char *find_axes(const struct mica_tensor *in, uint32_t axes, struct rk_mean *mean)
+{
+    uint32_t rank = in->rank, reduced = 0, kept = 0;
+    if (rank == 0 || (axes >> (rank - 1) & 1 && in->dims[rank - 1] != 1))
+        return "it reduces channels";
+    mean->columns = rank > 1 && axes >> (rank - 2) & 1;
+    for (uint32_t i = 0; i + 2 < rank; i++)
+        if (in->dims[i] != 1) {
+            reduced += axes >> i & 1;
+            kept += !(axes >> i & 1);
+        }
+    mean->rows = reduced > 0;
+    return reduced && kept ? "it reduces some of the dimensions before the columns and keeps others" : NULL;
+}
+
+static const char *describe(const struct mica_graph *graph, uint32_t op_index, struct rk_mean *mean)
+{
+    const struct mica_op *op = &graph->ops[op_index];
+    const struct mica_tensor *in = mica_op_input(graph, op, 0), *out = mica_op_output(graph, op, 0);
+    *mean = (struct rk_mean){
+        .op = op_index,
+        .in = {.shape = rk_shape_of(in)},
+        .factor = (double)in->quant.scale[0] / (double)out->quant.scale[0],
+        .in_zero = rk_stored_zero(in),
+        .out_zero = rk_stored_zero(out),
+        .min = INT8_MIN,
+        .max = INT8_MAX,
+    };
+    const char *problem = find_axes(in, op->axes, mean);
+    struct rk_shape shape = mean->in.shape;
+    mean->out.shape = (struct rk_shape){mean->columns ? 1 : shape.w, mean->rows ? 1 : shape.h, shape.c};
+    if (!problem && rk_shape_of(out).c != shape.c)
+        problem = "the output has lost its channel dimension";
+    return problem;
+}
+
+int rk_supports_mean(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index, char *reason,
+                     size_t size)
+{
+    const struct mica_op *op = &graph->ops[op_index];
+    struct rk_mean mean;
+    if (rk_check_tensors(graph, op, 0, 1, reason, size))
+        return -ENOTSUP;
+    const char *problem = describe(graph, op_index, &mean);
+    if (!problem)
+        problem = rk_mean_problem(chip, &mean);
+    return problem ? rk_refuse(reason, size, "%s", problem) : 0;
+}
+
+int rk_lower_mean(struct rk_plan *plan, uint32_t op_index)
+{
+    const struct mica_op *op = &plan->graph->ops[op_index];
+    struct rk_mean mean;
+    struct rk_cube out;
+    const char *problem = describe(plan->graph, op_index, &mean);
+    if (problem)
+        return mica_fail(plan->log, -ENOTSUP, "%s can't run: %s", op->type, problem);
+    int error = rk_plan_value(plan, (uint32_t)op->inputs[0], &mean.in);
+    if (!error)
+        error = rk_plan_result(plan, (uint32_t)op->outputs[0], &out);
+    if (error)
+        return error;
+    mean.out = rk_cube_reshaped(plan, out, mean.out.shape.w, mean.out.shape.h);
+    return rk_lower_the_mean(plan, &mean);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MICA_ROCKCHIP_COMPILE_MEAN_H
+#define MICA_ROCKCHIP_COMPILE_MEAN_H
+
+#include "npu/rockchip/compile/plan.h"
+
+/* The mean over all columns, all rows or both, for each channel. */
+struct rk_mean {
+    uint32_t op;
+    struct rk_cube in, out; /* out.shape: 1 wide or high where it was reduced */
+    bool columns, rows;
+    double factor; /* input scale / output scale */
+    int32_t in_zero, out_zero, min, max;
+};
+
+/* Looks at all but addresses. */
+const char *rk_mean_problem(const struct rk_chip *chip, const struct rk_mean *mean);
+int rk_lower_the_mean(struct rk_plan *plan, const struct rk_mean *mean);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* One convolution, of whatever kind, to tasks. */
+#include "npu/rockchip/compile/weighted.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/checked.h"
+
+/* ---- limits --------------------------------------------------------------------- */
+
+static bool spread_known(uint32_t spread)
+{
+    return spread == 1 || spread == 2 || spread == 4 || spread == 8; /* specification, section 12 */
+}
+
+static const char *geometry_problem(const struct rk_weighted *weighted)
+{
+    if (weighted->kernel_w > RK_MAX_KERNEL || weighted->kernel_h > RK_MAX_KERNEL)
+        return "the kernel has more than 31 rows or columns, which the NPU's 5-bit fields can't count";
+    if (weighted->stride_x > RK_MAX_STRIDE || weighted->stride_y > RK_MAX_STRIDE)
+        return "the stride is above 7, which the NPU's 3-bit fields can't count";
+    if (weighted->dilation_x > RK_MAX_DILATION || weighted->dilation_y > RK_MAX_DILATION)
+        return "the dilation is above 17: larger ones failed on hardware";
+    if (weighted->pad_left < 0 || weighted->pad_top < 0)
+        return "the convolution leaves out rows or columns of its input, which the NPU can't skip";
+    if (weighted->pad_left > (int32_t)RK_MAX_PAD || weighted->pad_top > (int32_t)RK_MAX_PAD)
+        return "the padding is above 15, which the NPU's 4-bit fields can't count";
+    if (!spread_known(weighted->spread_x) || !spread_known(weighted->spread_y))
+        return "the NPU's transposed convolution has strides 1, 2, 4 and 8 only";
+    bool spread = weighted->spread_x > 1 || weighted->spread_y > 1;
+    if (spread && (weighted->depthwise || weighted->dilation_x > 1 || weighted->dilation_y > 1))
+        return "the NPU's transposed convolution is not known to work depthwise or with dilation";
+    return NULL;
+}
+
+static bool image_fits(struct rk_shape shape)
+{
+    return shape.w <= RK_MAX_IMAGE && shape.h <= RK_MAX_IMAGE;
+}
+
+const char *rk_weighted_problem(const struct rk_chip *chip, const struct rk_weighted *weighted)
+{
+    const struct rk_shape *in = &weighted->in.shape, *out = &weighted->out.shape;
+    const char *problem = geometry_problem(weighted);
+    if (problem)
+        return problem;
+    if (!image_fits(*in) || !image_fits(*out))
+        return "an image has more than 2047 rows or columns, which the NPU's 11-bit fields can't count";
+    if (in->c > RK_MAX_CHANNELS || out->c > RK_MAX_CHANNELS)
+        return "there are more than 8191 channels, which the NPU's 13-bit fields can't count";
+    if (weighted->depthwise && in->c != out->c)
+        return "a depthwise convolution of the NPU has as many output as input channels";
+    struct rk_tiling tiling;
+    uint32_t channels = out->c < chip->atom ? out->c : chip->atom;
+    if (!rk_tiling_choose(chip, weighted, channels, 0, out->h, &tiling))
+        return "the rows that one row of output needs and the kernels of one output surface don't fit the NPU's "
+               "convolution buffer together";
+    return NULL;
+}
+
+/* ---- tasks ----------------------------------------------------------------------- */
+
+struct lowering {
+    struct rk_plan *plan;
+    const struct rk_weighted *weighted;
+    const struct rk_channel *channels;
+    const struct rk_factor *factors;
+    uint32_t layer; /* of all tasks */
+};
+
+/* The tasks of one tile of output channels and a range of rows, the weights being constant already. */
+static int add_rows(struct lowering *lowering, struct rk_weighted_task job, const struct rk_tiling *tiling,
+                    uint32_t end)
+{
+    const struct rk_weighted *weighted = lowering->weighted;
+    const struct rk_chip *chip = lowering->plan->chip;
+    bool several = rk_tiling_rows(weighted, tiling, job.rows.first, end).end < end;
+    job.reuse = false;
+    for (uint32_t row = job.rows.first; row < end; row = job.rows.end) {
+        struct rk_task *task;
+        job.rows = rk_tiling_rows(weighted, tiling, row, end);
+        /* With several tasks the weights' banks must not move between them. */
+        job.data_banks =
+            several ? tiling->data_banks : rk_tiling_banks(chip, weighted, tiling, job.count, job.rows.in_count);
+        uint64_t share = (uint64_t)job.count * (job.rows.end - job.rows.first);
+        job.macs = (uint64_t)((double)weighted->macs * (double)share / weighted->out.shape.c / weighted->out.shape.h);
+        int error = rk_weighted_task(lowering->plan, &job, &task);
+        if (error)
+            return error;
+        task->layer = lowering->layer;
+        task->follows = job.reuse;
+        task->compute_cycles = rk_compute_cycles(chip, weighted, job.count, &job.rows);
+        task->bytes = rk_traffic(chip, weighted, job.count, &job.rows, !job.reuse);
+        job.reuse = tiling->reuse;
+    }
+    return 0;
+}
+
+/* One tile of output channels, its rows cut in `parts` that different cores may take. */
+static int add_tile(struct lowering *lowering, const struct rk_requant *requant, const struct rk_tiling *tiling,
+                    uint32_t first, uint32_t count, uint32_t parts)
+{
+    struct rk_weighted_task job = {.weighted = lowering->weighted, .requant = requant, .first = first, .count = count};
+    uint32_t height = lowering->weighted->out.shape.h;
+    int error = rk_weights_pack(lowering->plan, lowering->weighted, first, count, &job.weights);
+    if (!error)
+        error = rk_coefficients_pack(lowering->plan, lowering->weighted, lowering->channels, requant, first, count,
+                                     &job.coefficients);
+    for (uint32_t part = 0; !error && part < parts; part++) {
+        job.rows.first = (uint32_t)((uint64_t)height * part / parts);
+        error = add_rows(lowering, job, tiling, (uint32_t)((uint64_t)height * (part + 1) / parts));
+    }
+    return error;
+}
+
+/* ---- several cores --------------------------------------------------------------- */
+
+/* How a group of channels is spread: by rows, or by channels, in so many parts. */
+struct division {
+    uint32_t row_parts, channel_parts;
+};
+
+/* Pieces smaller than what their dispatch costs gain nothing. */
+static struct division divide(const struct rk_plan *plan, const struct rk_weighted *weighted, uint32_t count)
+{
+    uint32_t cores = plan->options.split < plan->chip->cores ? plan->options.split : plan->chip->cores;
+    struct rk_rows all = rk_rows_of(weighted, 0, weighted->out.shape.h);
+    double us = (double)rk_compute_cycles(plan->chip, weighted, count, &all) / plan->chip->clock_mhz;
+    uint32_t parts = us < plan->chip->task_us * cores ? (uint32_t)(us / plan->chip->task_us) : cores;
+    uint32_t group = weighted->depthwise ? plan->chip->depthwise_group : plan->chip->kernel_group;
+    uint64_t in_bytes = (uint64_t)weighted->in.shape.w * weighted->in.shape.h * weighted->in.shape.c;
+    if (cores <= 1 || parts <= 1)
+        return (struct division){1, 1};
+    bool rows = weighted->out.shape.h >= parts, channels = mica_cdiv(count, group) >= parts;
+    /* Rows repeat the weights on each core, channels repeat the input (unless it is depthwise). */
+    if (channels && (!rows || weighted->depthwise || rk_weight_bytes(weighted, count) > in_bytes))
+        return (struct division){1, parts};
+    return rows ? (struct division){parts, 1} : (struct division){1, 1};
+}
+
+/* ---- layers ---------------------------------------------------------------------- */
+
+/* Channels [first, first + count), which one output conversion serves. */
+static int add_channels(struct lowering *lowering, const struct rk_requant *requant, uint32_t first, uint32_t count)
+{
+    const struct rk_plan *plan = lowering->plan;
+    const struct rk_weighted *weighted = lowering->weighted;
+    struct division division = divide(plan, weighted, count);
+    uint32_t group = weighted->depthwise ? plan->chip->depthwise_group : plan->chip->kernel_group;
+    uint32_t part = mica_cdiv(count, group * division.channel_parts) * group, done = 0;
+    part = division.channel_parts > 1 ? part : count;
+    for (int error; done < count; done += part) {
+        struct rk_tiling tiling;
+        uint32_t wanted = count - done < part ? count - done : part;
+        if (!rk_tiling_choose(plan->chip, weighted, wanted, 0, weighted->out.shape.h, &tiling))
+            return mica_fail(plan->log, -ENOTSUP, "a convolution's rows and kernels don't fit the convolution buffer");
+        for (uint32_t tile = 0; tile < wanted; tile += tiling.channels) {
+            uint32_t size = wanted - tile < tiling.channels ? wanted - tile : tiling.channels;
+            error = add_tile(lowering, requant, &tiling, first + done + tile, size, division.row_parts);
+            if (error)
+                return error;
+        }
+    }
+    return 0;
+}
+
+static bool same_zero(const struct rk_weighted *weighted)
+{
+    for (uint32_t o = 1; o < weighted->out.shape.c; o++)
+        if (weighted->weight_zero[o] != weighted->weight_zero[0])
+            return false;
+    return true;
+}
+
+/* Every group of channels with an output conversion of its own: tries its clamp and, if asked to, makes its tasks. */
+static int for_groups(struct lowering *lowering, bool lower, bool *clamped)
+{
+    const struct rk_weighted *weighted = lowering->weighted;
+    uint32_t channels = weighted->out.shape.c, used;
+    bool zero = same_zero(weighted);
+    for (uint32_t first = 0; first < channels; first += used) {
+        struct rk_requant requant;
+        used =
+            rk_requant_group(lowering->factors + first, channels - first, lowering->plan->chip->atom, zero, &requant);
+        if (!used)
+            return mica_fail(lowering->plan->log, -ENOTSUP, "a convolution's factors can't be had exactly enough");
+        *clamped &= rk_requant_clamp(&requant, weighted->out_zero, weighted->min, weighted->max);
+        int error = lower ? add_channels(lowering, &requant, first, used) : 0;
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* What the engine's own clamps can't do, a table does. */
+static int add_clamp(struct rk_plan *plan, const struct rk_weighted *weighted, struct rk_cube out)
+{
+    int8_t table[256];
+    for (int32_t i = 0; i < 256; i++) {
+        int32_t value = i + INT8_MIN;
+        value = value < weighted->min ? weighted->min : value > weighted->max ? weighted->max : value;
+        table[i] = (int8_t)value;
+    }
+    return rk_lower_table(plan, weighted->op, weighted->out, out, table);
+}
+
+static int lower_measured(struct rk_plan *plan, const struct rk_weighted *weighted, const struct rk_channel *channels,
+                          const struct rk_factor *factors)
+{
+    struct rk_weighted inner = *weighted;
+    struct lowering lowering = {plan, &inner, channels, factors, plan->layer_count};
+    bool clamped = true;
+    int error = for_groups(&lowering, false, &clamped);
+    if (!error && !clamped) {
+        inner.min = INT8_MIN;
+        inner.max = INT8_MAX;
+        error = rk_plan_cube(plan, weighted->out.shape, &inner.out);
+    }
+    bool done = true;
+    if (!error)
+        error = for_groups(&lowering, true, &done);
+    if (error || clamped)
+        return error;
+    inner.min = weighted->min;
+    inner.max = weighted->max;
+    return add_clamp(plan, &inner, weighted->out);
+}
+
+int rk_lower_weighted(struct rk_plan *plan, const struct rk_weighted *weighted)
+{
+    const char *problem = rk_weighted_problem(plan->chip, weighted);
+    if (problem)
+        return mica_fail(plan->log, -ENOTSUP, "%s", problem);
+    struct rk_channel *channels = rk_channels_measure(weighted);
+    struct rk_factor *factors = mica_new_array(weighted->out.shape.c, sizeof(*factors));
+    int error = channels && factors ? 0 : mica_fail_nomem(plan->log);
+    for (uint32_t o = 0; !error && o < weighted->out.shape.c; o++)
+        factors[o] = (struct rk_factor){weighted->factor[o], channels[o].reach};
+    if (!error)
+        error = lower_measured(plan, weighted, channels, factors);
+    free(channels);
+    free(factors);
+    return error;
+}
