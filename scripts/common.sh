@@ -5,7 +5,7 @@
 
 # What `meson setup build && ninja -C build` needs, and what the tests need besides.
 BUILD_PACKAGES=(gcc g++ meson ninja-build pkg-config flatbuffers-compiler libflatbuffers-dev libxxhash-dev
-    libjansson-dev libgdk-pixbuf-2.0-dev)
+    libjansson-dev libgdk-pixbuf-2.0-dev libsndfile1-dev)
 TEST_PACKAGES=(libcmocka-dev python3-venv)
 
 say() {
@@ -26,6 +26,7 @@ package_reason() {
     libxxhash-dev) echo "checksums of saved executables" ;;
     libjansson-dev) echo "JSON output of the mica command" ;;
     libgdk-pixbuf-2.0-dev) echo "pictures as inputs of the mica command" ;;
+    libsndfile1-dev) echo "sounds as inputs of the mica command" ;;
     libcmocka-dev) echo "unit tests" ;;
     python3-venv) echo "tests written in Python" ;;
     *) echo "this script" ;;

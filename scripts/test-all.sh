@@ -6,6 +6,12 @@ fuzz_seconds=${MICA_FUZZ_SECONDS:-20}
 
 need_packages clang libclang-rt-dev gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user
 
+for chip in a311d imx8mp s905d3 rk3588; do
+    say "Conformance tests over the kernel's interface: $chip on a virtual node"
+    run_pytest build/tools/mica/mica vnpu --chip "$chip" -- \
+        tests/conformance/test_{add,conv2d_grid,depthwise_grid,fully_connected,layers,models}.py
+done
+
 say "Building with clang, AddressSanitizer and UBSan in build-sanitized/"
 CC=clang CXX=clang++ build_mica build-sanitized -Dbuildtype=debugoptimized -Dtests=true -Dfuzzing=true \
     -Db_sanitize=address,undefined -Db_lundef=false
@@ -29,4 +35,4 @@ done
 say "Building the kernels for aarch64 in build-aarch64/"
 build_mica build-aarch64 --cross-file cross/aarch64-linux-gnu.ini -Dcli=disabled
 say "Kernels under emulation"
-run_meson_tests build-aarch64 'vivante-sim kernels'
+run_meson_tests build-aarch64 'vivante-sim kernels' 'rockchip-sim kernels'

@@ -107,6 +107,11 @@ const char *mica_device_name(const mica_device *device);
  *   "on-chip"   "0" (default) or "1": keep tensors in on-chip memory. Faster, and
  *               unverified on hardware; a warning says so at every compilation.
  *   "optimize"  "speed" (default) or "size": search longer for smaller coefficients.
+ *   "partition" "all" (default): all that the NPU takes runs there. "cost": parts of the graph
+ *               that a rough cost model has faster on the CPU, copies counted, stay there;
+ *               "cost:N" with a CPU that does N MACs a microsecond.
+ *   "fuse"      "0" (default) or "1": additions run inside the convolution before them where the
+ *               NPU can (Rockchip) and a sum then differs by at most 1 from that of both alone.
  *   "split"     "1" (default) to the number of the chip's cores: spread one inference over
  *               so many. Simulators only: no kernel interface allows it.
  * For sessions that are made from then on:
@@ -127,9 +132,42 @@ double mica_device_clock(const mica_device *device, double *least, double *most)
 /* How many cores sessions are spread over. */
 unsigned mica_device_cores(const mica_device *device);
 
+enum mica_limit_kind {
+    MICA_LIMIT_RANGE,
+    MICA_LIMIT_POWERS_OF_TWO, /* only those of the range */
+    MICA_LIMIT_FLAG,          /* 0 is without, 1 is with */
+};
+
+/* What an operation counts, and how far: below `least` and above `most` (INT32_MAX: no end) the NPU doesn't take it. */
+struct mica_operation_limit {
+    const char *name; /* "kernel", "channels in", "per channel" */
+    enum mica_limit_kind kind;
+    int32_t least, most;
+};
+
+#define MICA_OPERATION_LIMITS 8
+
+/* One row of the table of operations that a device's NPU takes. Strings are static. */
+struct mica_operation_support {
+    const char *name;       /* the model's, "CONV_2D" */
+    const char *types;      /* of the tensors that it computes with, one space between: "uint8 int8" */
+    const char *how;        /* what does it */
+    const char *conditions; /* what no number says, "" for nothing */
+    uint32_t off;           /* how far values may be from TFLite's reference kernels; 0: exact */
+    struct mica_operation_limit limits[MICA_OPERATION_LIMITS]; /* up to the first without a name */
+};
+
+/*
+ * Row `index` of the device's table, -ENOENT past the last. What has no row runs on the CPU. The table says what
+ * operations are taken in general; scales and sizes of one may still forbid it, then mica_model_placement() has the
+ * reason.
+ */
+int mica_device_operation(const mica_device *device, size_t index, struct mica_operation_support *operation);
+
 /* ---- models ----------------------------------------------------------- */
 
-/* Reads and verifies a .tflite file. The file is mapped, not copied, and must not change while the model lives. */
+/* Reads and verifies a .tflite or quantized .onnx file. The file is mapped, not copied, and must not change while the
+ * model lives. */
 int mica_model_load(mica_context *context, const char *path, mica_model **model);
 
 /* The same from memory, 16-byte aligned, which must outlive the model. */

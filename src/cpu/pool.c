@@ -33,7 +33,7 @@ struct pool {
     struct mica_image image;
     const void *in;
     void *out;
-    bool average;
+    bool average, unpadded;
     struct mica_requant requant; /* only limits and flip are used */
     float min, max;
     atomic_bool out_of_memory;
@@ -90,10 +90,12 @@ static void max_pixel(const struct taps *taps, uint8_t flip, int32_t *sums)
         }
 }
 
-/* Rockchip's specification, section 12: a depthwise convolution with equal weights. */
-static void rockchip_average_pixel(const struct mica_requant *requant, int32_t count, size_t channels, int32_t *sums)
+/* A depthwise convolution with equal weights, whose multiplier divides (Rockchip's specification, section 12). */
+static void convolved_average_pixel(const struct mica_requant *requant, int32_t count, size_t channels, int32_t *sums)
 {
-    struct mica_multiplier m = mica_multiplier_rockchip(1.0 / count);
+    struct mica_multiplier m = mica_is_rockchip(requant->arithmetic)
+                                   ? mica_multiplier_rockchip(1.0 / count)
+                                   : mica_multiplier_vivante((float)(1.0 / count), requant->arithmetic);
     for (size_t i = 0; i < channels; i++) {
         int32_t sum = sums[i] - requant->zero_point * count;
         sums[i] = (int32_t)mica_scale_even(sum, m.mantissa, m.shift) + requant->zero_point;
@@ -106,8 +108,9 @@ static void average_pixel(const struct taps *taps, const struct mica_requant *re
     int32_t count = (taps->bottom - taps->top) * (taps->right - taps->left);
     if (count < 1)
         count = 1;
-    if (mica_is_rockchip(requant->arithmetic)) {
-        rockchip_average_pixel(requant, count, channels, sums);
+    bool vivante = requant->arithmetic != MICA_ARITHMETIC_TFLITE && taps->pool->unpadded; /* others stay on the host */
+    if (mica_is_rockchip(requant->arithmetic) || vivante) {
+        convolved_average_pixel(requant, count, channels, sums);
         return;
     }
     int32_t shift = requant->flip ? 128 : 0;
@@ -179,6 +182,8 @@ static int run(const struct mica_cpu_call *call, bool average)
         .out = mica_cpu_output_data(call, 0),
         .average = average,
     };
+    const struct mica_padding *padding = &window->padding;
+    pool.unpadded = !padding->left && !padding->top && padding->right <= 0 && padding->bottom <= 0;
     bool is_float = in->type == MICA_TYPE_FLOAT32;
     if (is_float)
         mica_activation_range(window->activation, &pool.min, &pool.max);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "delegate/kernel.h"
+#include "runtime/cost.h"
 #include "util/checked.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -45,12 +46,13 @@ static int takes(const struct mica_delegate *delegate, const struct mica_graph *
     return answer == -ENOMEM ? answer : !answer;
 }
 
-static int offer(struct mica_delegate *delegate, uint32_t index)
+static int offer(struct mica_delegate *delegate, const struct mica_choice *choice, uint32_t index)
 {
     const struct mica_graph *graph = delegate->preparing.graph;
     const struct mica_tensor *output = mica_op_output(graph, &graph->ops[index], 0);
     char reason[256] = "";
-    int taken = takes(delegate, graph, index, reason, sizeof reason);
+    bool left = mica_choice_reason(choice, reason, sizeof reason);
+    int taken = left ? 0 : takes(delegate, graph, index, reason, sizeof reason);
     if (taken < 0)
         return taken;
     mica_log(&delegate->log, MICA_LOG_INFO, "node %d, %.64s making \"%.100s\": %s%s", delegate->preparing.nodes[index],
@@ -58,13 +60,30 @@ static int offer(struct mica_delegate *delegate, uint32_t index)
     return taken;
 }
 
+/* What the cost model leaves to the host, one entry an operation. NULL: out of memory. */
+static struct mica_choice *make_choices(struct mica_delegate *delegate)
+{
+    const struct mica_graph *graph = delegate->preparing.graph;
+    bool *npu = mica_new_array(graph->op_count, sizeof *npu);
+    struct mica_choice *choices = mica_new_array(graph->op_count, sizeof *choices);
+    uint32_t cpu_macs = delegate->options.compile.cost_cpu_macs;
+    bool made =
+        npu && choices &&
+        (!cpu_macs || !mica_place_by_cost(graph, delegate->device.chip, cpu_macs, NULL, &delegate->log, npu, choices));
+    free(npu);
+    if (made)
+        return choices;
+    free(choices);
+    return NULL;
+}
+
 /* The nodes to take, in the form that the host wants. NULL: out of memory. */
-static struct tfl_int_array *choose_nodes(struct mica_delegate *delegate)
+static struct tfl_int_array *choose_from(struct mica_delegate *delegate, const struct mica_choice *choices)
 {
     uint32_t count = delegate->preparing.graph->op_count;
     struct tfl_int_array *nodes = mica_new_array((size_t)count + 1, sizeof(int));
     for (uint32_t i = 0; nodes && i < count; i++) {
-        int taken = offer(delegate, i);
+        int taken = offer(delegate, &choices[i], i);
         if (taken < 0) {
             free(nodes);
             return NULL;
@@ -72,6 +91,14 @@ static struct tfl_int_array *choose_nodes(struct mica_delegate *delegate)
         if (taken)
             nodes->data[nodes->size++] = delegate->preparing.nodes[i];
     }
+    return nodes;
+}
+
+static struct tfl_int_array *choose_nodes(struct mica_delegate *delegate)
+{
+    struct mica_choice *choices = make_choices(delegate);
+    struct tfl_int_array *nodes = choices ? choose_from(delegate, choices) : NULL;
+    free(choices);
     return nodes;
 }
 

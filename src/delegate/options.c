@@ -72,6 +72,17 @@ static int parse_optimize(const char *name, const char *value, struct mica_log *
     return mica_compile_option_set(&options->compile, "optimize", value, name, log);
 }
 
+static int parse_fuse(const char *name, const char *value, struct mica_log *log, struct mica_delegate_options *options)
+{
+    return mica_compile_option_set(&options->compile, "fuse", value, name, log);
+}
+
+static int parse_partition(const char *name, const char *value, struct mica_log *log,
+                           struct mica_delegate_options *options)
+{
+    return mica_compile_option_set(&options->compile, "partition", value, name, log);
+}
+
 static int parse_cores(const char *name, const char *value, struct mica_log *log, struct mica_delegate_options *options)
 {
     return mica_device_option_number("cores", value, name, log, &options->cores);
@@ -100,6 +111,8 @@ static const struct {
     {"cores", "MICA_CORES", parse_cores},
     {"clock", "MICA_CLOCK", parse_clock},
     {"split", "MICA_SPLIT", parse_split},
+    {"partition", "MICA_PARTITION", parse_partition},
+    {"fuse", "MICA_FUSE", parse_fuse},
 };
 #define KNOWN_COUNT (sizeof known / sizeof known[0])
 

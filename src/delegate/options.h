@@ -13,14 +13,14 @@ struct mica_delegate_options {
     bool profile;
     enum mica_log_level log_level;
     unsigned threads;                    /* 0: one per processor */
-    struct mica_compile_options compile; /* on_chip, optimize, split */
+    struct mica_compile_options compile; /* on_chip, optimize, split, partition */
     uint32_t cores, clock_mhz;           /* 0: the device's default */
 };
 
 /*
  * Defaults, then the environment (MICA_DEVICE, MICA_PROFILE, MICA_LOG_LEVEL,
- * MICA_THREADS, MICA_ON_CHIP, MICA_OPTIMIZE, MICA_CORES, MICA_CLOCK, MICA_SPLIT; empty counts as
- * unset), then keys[i] = values[i], the last of a repeated key. An unknown key or bad value: -EINVAL,
+ * MICA_THREADS, MICA_ON_CHIP, MICA_OPTIMIZE, MICA_CORES, MICA_CLOCK, MICA_SPLIT, MICA_PARTITION;
+ * empty counts as unset), then keys[i] = values[i], the last of a repeated key. An unknown key or bad value: -EINVAL,
  * and a message that names what would do. What the device allows is not known here yet.
  */
 int mica_delegate_options_parse(const char *const *keys, const char *const *values, size_t count, struct mica_log *log,

@@ -90,7 +90,8 @@ struct ic_buffer *ic_buffer_add(struct ic_file *file, uint32_t handle, uint64_t 
     size_t at = position(file, handle);
     struct ic_buffer *buffer = &file->buffers[at];
     memmove(buffer + 1, buffer, (file->buffer_count - at) * sizeof *buffer);
-    *buffer = (struct ic_buffer){.handle = handle, .serial = ++serial, .size = size, .map_fd = -1};
+    *buffer =
+        (struct ic_buffer){.handle = handle, .serial = ++serial, .size = size > INT64_MAX ? 0 : size, .map_fd = -1};
     file->buffer_count++;
     return buffer;
 }

@@ -23,7 +23,10 @@ static bool begin(struct ic_call *call)
     struct ic_guard guard;
     if (!ic_enter(&guard))
         return false;
-    call->file = ic_adopt(call->fd) && ic_recording() ? ic_file_of(call->fd) : NULL;
+    if (ic_stopped())
+        ic_give_up();
+    else if (ic_adopt(call->fd) && ic_recording())
+        call->file = ic_file_of(call->fd);
     if (call->file) {
         call->file->users++;
         call->size = argument_size(call->file->driver, call->request);
@@ -38,7 +41,7 @@ static bool begin(struct ic_call *call)
 
 static void put_argument(const struct ic_call *call, struct ic_text *line)
 {
-    uint8_t after[IC_MOST_ARGUMENT];
+    static uint8_t after[IC_MOST_ARGUMENT];
     ic_text_put(line, ",\"arg\":\"");
     ic_text_hex(line, call->argument, call->size);
     ic_text_put(line, "\"");

@@ -86,7 +86,7 @@ static void put_tail(struct ic_text *text, const struct mica_etnaviv_submit *cal
     ic_text_put(text, "],\n \"relocs\":[");
     for (uint32_t i = 0; i < call->nr_relocs; i++) {
         const struct mica_etnaviv_reloc *reloc = &arrays->relocs[i];
-        ic_text_put(text, "%s\n  {\"offset\":%u,\"bo\":%u,\"addend\":%" PRIu64 ",\"flags\":%u}", i ? "," : "",
+        ic_text_put(text, "%s\n  {\"offset\":%u,\"bo\":%u,\"addend\":\"0x%" PRIx64 "\",\"flags\":%u}", i ? "," : "",
                     reloc->offset, reloc->bo, reloc->addend, reloc->flags);
     }
     ic_text_put(text, "],\n \"pmrs\":%u", call->nr_pmrs);

@@ -18,7 +18,7 @@
 
 #define IC_FORMAT_VERSION 2u /* of what is written; captures without a version are of the first */
 #define IC_PATH 1024u
-#define IC_MOST_ARGUMENT 16384u /* _IOC_SIZE has 14 bits */
+#define IC_MOST_ARGUMENT 4096u /* a page: no driver has more; larger ones are recorded without their bytes */
 
 /* ---- the process (process.c) ------------------------------------------- */
 
@@ -50,6 +50,7 @@ void ic_leave(const struct ic_guard *guard);
 
 /* False: nothing is recorded any more (limit, a full disk). */
 bool ic_recording(void);
+bool ic_stopped(void);
 /* Folder of this process, made at the first call; NULL when there is none. */
 const char *ic_folder(void);
 /* A new process after fork(): another folder. */
@@ -159,6 +160,7 @@ struct ic_file *ic_file_of(int fd); /* the lock held */
 void ic_file_release(struct ic_file *file);
 /* Mappings of the program in this range are read no more. */
 void ic_forget_views(const void *address, size_t size);
+void ic_give_up(void);          /* nothing is recorded any more */
 void ic_flush_all(bool forget); /* at the end of the process, or in a child */
 
 /* Is it this request, whatever the size of its argument? The kernel's DRM core takes shorter and longer ones. */
@@ -223,5 +225,7 @@ uint32_t ic_submit_written(const struct ic_submit *submit);
 void ic_submits_poll(struct ic_file *file);
 /* The file goes away: the last chance to see contents. */
 void ic_submits_finish(struct ic_file *file, bool look);
+/* They are another process's, or nothing can be written any more. */
+void ic_submits_forget(struct ic_file *file);
 
 #endif

@@ -53,6 +53,11 @@ bool ic_recording(void)
     return !stopped && ic_folder();
 }
 
+bool ic_stopped(void)
+{
+    return stopped;
+}
+
 bool ic_account(uint64_t bytes)
 {
     if (stopped)

@@ -110,14 +110,18 @@ SHOWN int close_range(unsigned first, unsigned last, int flags)
 {
     if (ic_on() && !(flags & CLOSE_RANGE_CLOEXEC))
         ic_closing_range(first, last);
-    return ic_real()->close_range(first, last, flags);
+    if (ic_real()->close_range)
+        return ic_real()->close_range(first, last, flags);
+    errno = ENOSYS;
+    return -1;
 }
 
 SHOWN void closefrom(int first)
 {
     if (ic_on())
         ic_closing_range(first < 0 ? 0 : (unsigned)first, UINT32_MAX);
-    ic_real()->closefrom(first);
+    if (ic_real()->closefrom)
+        ic_real()->closefrom(first);
 }
 
 static int duplicated(int from, int to)

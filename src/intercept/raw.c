@@ -15,7 +15,7 @@ static size_t argument_size(unsigned long request)
 
 static void put_structure(struct ic_call *call, const char *name, uint64_t pointer, uint64_t size)
 {
-    uint8_t bytes[MOST_INTERFACE];
+    static uint8_t bytes[MOST_INTERFACE];
     size_t used = size < sizeof bytes ? (size_t)size : sizeof bytes;
     if (!used || !ic_copy(bytes, pointer, used))
         return;

@@ -3,6 +3,7 @@
 #ifndef MICA_INTERCEPT_REAL_H
 #define MICA_INTERCEPT_REAL_H
 
+#include <stdatomic.h>
 #include <sys/types.h>
 
 struct ic_real {
@@ -30,12 +31,13 @@ struct ic_real {
 };
 
 extern struct ic_real ic_real_functions;
+extern atomic_int ic_real_resolved;
 void ic_real_resolve(void);
 
 /* Resolved at the first use, whoever is first. */
 static inline const struct ic_real *ic_real(void)
 {
-    if (__builtin_expect(!ic_real_functions.ioctl, 0))
+    if (__builtin_expect(!atomic_load_explicit(&ic_real_resolved, memory_order_acquire), 0))
         ic_real_resolve();
     return &ic_real_functions;
 }

@@ -158,7 +158,9 @@ static void put_outcome(const struct ic_submit *submit, struct ic_text *text)
     if (submit->result >= 0 && submit->fence)
         ic_text_put(text, ",\"fence\":%u", submit->fence);
     if (submit->how)
-        ic_text_put(text, ",\"after\":\"%s\",\"after_ns\":%" PRIu64, submit->how, submit->seen);
+        ic_text_put(text, ",\"after\":\"%s\"", submit->how);
+    if (submit->seen)
+        ic_text_put(text, ",\"after_ns\":%" PRIu64, submit->seen);
 }
 
 static bool write_json(struct ic_submit *submit)
@@ -238,8 +240,7 @@ static void complete(struct ic_submit *submit, const char *how, bool look)
     if (look && ic_recording())
         see_contents(submit);
     submit->how = how;
-    if (how)
-        write_json(submit);
+    write_json(submit);
     destroy(submit);
 }
 
@@ -292,6 +293,15 @@ void ic_submits_poll(struct ic_file *file)
         complete_until(file, last, "done");
 }
 
+void ic_submits_forget(struct ic_file *file)
+{
+    while (file->pending) {
+        struct ic_submit *submit = file->pending;
+        file->pending = submit->next;
+        destroy(submit);
+    }
+}
+
 void ic_submits_finish(struct ic_file *file, bool look)
 {
     if (look)
@@ -302,7 +312,7 @@ void ic_submits_finish(struct ic_file *file, bool look)
     while (file->pending) {
         struct ic_submit *submit = file->pending;
         file->pending = submit->next;
-        complete(submit, NULL, false);
+        complete(submit, "not seen", false);
     }
 }
 

@@ -16,6 +16,7 @@
 static _Atomic(struct ic_file *) table[MOST_DESCRIPTORS];
 static struct ic_file no_node; /* looked at, and of no interest */
 static unsigned file_count;
+static bool given_up;
 
 static bool in_table(int fd)
 {
@@ -117,6 +118,7 @@ static void log_file(const struct ic_file *file, int fd, const char *call, const
 
 static void destroy(struct ic_file *file)
 {
+    ic_submits_finish(file, false);
     ic_buffers_release(file);
     free(file->buffers);
     free(file);
@@ -126,6 +128,15 @@ void ic_file_release(struct ic_file *file)
 {
     if (!file->references && !file->users)
         destroy(file);
+}
+
+/* -1: a closed one's number would soon be another file's. */
+static int other_descriptor(const struct ic_file *file)
+{
+    int fd = MOST_DESCRIPTORS - 1;
+    while (fd >= 0 && peek(fd) != file)
+        fd--;
+    return fd;
 }
 
 /* Alive: the descriptor still stands for the file, which can be asked a last time. */
@@ -144,6 +155,8 @@ static void drop(int fd, bool alive)
     /* Our mappings would keep the device open. */
     if (!file->references)
         ic_buffers_release(file);
+    else if (file->fd == fd)
+        file->fd = other_descriptor(file);
     ic_file_release(file);
 }
 
@@ -254,16 +267,19 @@ static bool seen_before(int fd, const struct ic_file *file)
 /* In a child of fork() the files are the parent's too: what they wrote down is not this process's. */
 static void restart(struct ic_file *file)
 {
-    ic_submits_finish(file, false);
+    ic_submits_forget(file);
     file->folder[0] = 0;
     file->submit_count = file->failed_count = 0;
     file->users = 0;
-    for (size_t i = 0; i < file->buffer_count; i++)
+    for (size_t i = 0; i < file->buffer_count; i++) {
         file->buffers[i].dumped = false;
+        ic_buffer_hide(file, &file->buffers[i]); /* drivers may keep mappings from children */
+    }
 }
 
 void ic_flush_all(bool forget)
 {
+    given_up = false;
     for (int fd = 0; fd < MOST_DESCRIPTORS; fd++) {
         if (!ic_watched(fd) || seen_before(fd, peek(fd)))
             continue;
@@ -272,6 +288,18 @@ void ic_flush_all(bool forget)
         else
             ic_submits_finish(peek(fd), true);
     }
+}
+
+/* Our mappings would keep what the program gives back, of which we don't hear any more. */
+void ic_give_up(void)
+{
+    for (int fd = 0; !given_up && fd < MOST_DESCRIPTORS; fd++) {
+        if (!ic_watched(fd))
+            continue;
+        ic_submits_forget(peek(fd));
+        ic_buffers_release(peek(fd));
+    }
+    given_up = true;
 }
 
 void ic_forget_views(const void *address, size_t size)

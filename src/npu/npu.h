@@ -23,7 +23,14 @@ struct mica_partition {
 struct mica_compile_options {
     bool on_chip;       /* keep tensors in on-chip memory, which is unverified on hardware */
     bool optimize_size; /* search longer for smaller coefficient streams */
-    uint32_t split;     /* cores that one inference is spread over; 0 and 1: one. For simulators: no kernel allows it */
+    /*
+     * One job for a convolution and the addition behind it where the hardware can: quicker, and within 1 of TFLite for
+     * the two together, but no longer what they give one after the other.
+     */
+    bool fuse;
+    uint32_t split; /* cores that one inference is spread over; 0 and 1: one. For simulators: no kernel allows it */
+    /* What the CPU looks faster at stays there, taking so many MACs a microsecond; 0: the NPU gets all it can. */
+    uint32_t cost_cpu_macs;
 };
 
 /* What one device job cost. On a simulator the figures are a timing model's. */
@@ -53,6 +60,7 @@ struct mica_chip {
      * the device tree's "compatible". NULL: that driver doesn't run it.
      */
     const char *identity;
+    double submit_us; /* what a submission costs beside its jobs, for the cost model of partitions */
 };
 
 struct mica_npu_family {
@@ -98,6 +106,18 @@ struct mica_npu_family {
      */
     double (*stream_us)(const struct mica_chip *chip, double mhz, const struct mica_job_report *reports, size_t count,
                         uint32_t inferences, uint32_t cores);
+
+    /*
+     * The table of what supports() takes: a row for every operation that it takes at least once, by the model's name
+     * for it; *count gets their number. Tests try the rows' edges. NULL: there is no table.
+     */
+    const struct mica_operation_support *(*operations)(const struct mica_chip *chip, size_t *count);
+
+    /*
+     * Microseconds that an operation that supports() takes costs at the chip's clock, jobs' starts included:
+     * a quick estimate of its shapes alone, for the cost model of partitions. NULL: nothing is known.
+     */
+    double (*operation_us)(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op);
 };
 
 extern const struct mica_npu_family mica_vivante;

@@ -173,6 +173,21 @@ unsigned mica_device_cores(const mica_device *device)
     return device ? mica_cores_count(&device->cores) : 0;
 }
 
+int mica_device_operation(const mica_device *device, size_t index, struct mica_operation_support *operation)
+{
+    MICA_CHECK_ARG(NULL, device);
+    MICA_CHECK_ARG(MICA_LOG_OF(device), operation);
+    const struct mica_chip *chip = device->opened.chip;
+    size_t count = 0;
+    const struct mica_operation_support *rows = NULL;
+    if (chip && chip->family->operations)
+        rows = chip->family->operations(chip, &count);
+    if (index >= count)
+        return -ENOENT;
+    *operation = rows[index];
+    return 0;
+}
+
 const char *mica_device_name(const mica_device *device)
 {
     return device ? device->opened.name : "";

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/cost.h"
+
 /* A key with its two values, the default first. */
 static const struct {
     const char *key, *off, *on;
 } flags[] = {
     {"on-chip", "0", "1"},
     {"optimize", "speed", "size"},
+    {"fuse", "0", "1"},
 };
 #define FLAGS (sizeof flags / sizeof flags[0])
 
@@ -26,9 +29,12 @@ static const struct {
 };
 #define NUMBERS (sizeof numbers / sizeof numbers[0])
 
+#define PARTITION "partition"
+
 static bool *flag_of(struct mica_compile_options *options, size_t row)
 {
-    return row ? &options->optimize_size : &options->on_chip;
+    bool *const flag[FLAGS] = {&options->on_chip, &options->optimize_size, &options->fuse};
+    return flag[row];
 }
 
 static int fail_unknown(const char *key, struct mica_log *log)
@@ -36,9 +42,30 @@ static int fail_unknown(const char *key, struct mica_log *log)
     char names[96] = "";
     size_t used = 0;
     for (size_t i = 0; i < FLAGS + NUMBERS && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s, ",
                                  i < FLAGS ? flags[i].key : numbers[i - FLAGS].key);
-    return mica_fail(log, -EINVAL, "there is no device option \"%.64s\"; the options are %s", key, names);
+    return mica_fail(log, -EINVAL, "there is no device option \"%.64s\"; the options are %s" PARTITION, key, names);
+}
+
+/* "all", "cost", or "cost:N" with the CPU's MACs a microsecond. */
+static int set_partition(struct mica_compile_options *options, const char *value, const char *called,
+                         struct mica_log *log)
+{
+    char *end;
+    if (!strcmp(value, "all") || !strcmp(value, "cost")) {
+        options->cost_cpu_macs = value[0] == 'c' ? MICA_CPU_MACS_PER_US : 0;
+        return 0;
+    }
+    bool rate = !strncmp(value, "cost:", 5) && value[5] >= '0' && value[5] <= '9';
+    errno = 0;
+    unsigned long macs = rate ? strtoul(value + 5, &end, 10) : 0;
+    if (!rate || errno || *end || macs < 1 || macs > MICA_MAX_CPU_MACS_PER_US)
+        return mica_fail(log, -EINVAL,
+                         "%s must be all, cost, or cost:N with N MACs that the CPU does a microsecond, from 1 to %u, "
+                         "not \"%.64s\"",
+                         called, MICA_MAX_CPU_MACS_PER_US, value);
+    options->cost_cpu_macs = (uint32_t)macs;
+    return 0;
 }
 
 int mica_compile_option_set(struct mica_compile_options *options, const char *key, const char *value,
@@ -54,6 +81,8 @@ int mica_compile_option_set(struct mica_compile_options *options, const char *ke
         *flag_of(options, i) = on;
         return 0;
     }
+    if (!strcmp(key, PARTITION))
+        return set_partition(options, value, called, log);
     return fail_unknown(key, log);
 }
 
@@ -79,8 +108,10 @@ int mica_device_option_number(const char *key, const char *value, const char *ca
     return fail_unknown(key, log);
 }
 
-static bool is_flag(const char *key)
+static bool is_about_compiling(const char *key)
 {
+    if (!strcmp(key, PARTITION))
+        return true;
     for (size_t i = 0; i < FLAGS; i++) {
         if (!strcmp(key, flags[i].key))
             return true;
@@ -92,7 +123,7 @@ int mica_device_option_set(struct mica_cores *cores, struct mica_compile_options
                            const char *value, const char *called, struct mica_log *log)
 {
     uint32_t number;
-    if (is_flag(key))
+    if (is_about_compiling(key))
         return mica_compile_option_set(options, key, value, called, log);
     int error = mica_device_option_number(key, value, called, log, &number);
     if (error)

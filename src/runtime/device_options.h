@@ -9,7 +9,7 @@
 int mica_device_option_set(struct mica_cores *cores, struct mica_compile_options *options, const char *key,
                            const char *value, const char *called, struct mica_log *log);
 
-/* Only those that are about compiling alone: on-chip, optimize. */
+/* Only those that are about compiling alone: on-chip, optimize, partition. */
 int mica_compile_option_set(struct mica_compile_options *options, const char *key, const char *value,
                             const char *called, struct mica_log *log);
 

@@ -22,10 +22,22 @@ static int compile_steps(mica_executable *executable)
     return 0;
 }
 
+static int plan(mica_executable *executable)
+{
+    const struct mica_graph *graph = executable->model->graph;
+    struct mica_log *log = &executable->context->log;
+    bool *npu = mica_new_array(graph->op_count, sizeof *npu);
+    int error = npu ? mica_place_model(executable->model, executable->device, npu, NULL, log) : mica_fail_nomem(log);
+    if (!error)
+        error = mica_plan_create_placed(graph, npu, log, &executable->plan);
+    free(npu);
+    return error;
+}
+
 static int compile(mica_executable *executable)
 {
     struct mica_log *log = &executable->context->log;
-    int error = mica_plan_create(executable->model->graph, executable->device->opened.chip, log, &executable->plan);
+    int error = plan(executable);
     if (!error)
         error = mica_executable_check_plan(executable);
     if (error)

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "frontend/onnx/reader.h"
 #include "frontend/tflite/reader.h"
 #include "runtime/objects.h"
+#include "util/checked.h"
 
 int mica_model_load_memory(mica_context *context, const void *data, size_t size, mica_model **result)
 {
@@ -20,7 +22,8 @@ int mica_model_load_memory(mica_context *context, const void *data, size_t size,
     if (!model)
         return mica_fail_nomem(&context->log);
     *model = (mica_model){.context = context, .data = data, .size = size};
-    int error = mica_tflite_read(data, size, &context->log, &model->graph);
+    int error = mica_onnx_recognize(data, size) ? mica_onnx_read(data, size, &context->log, &model->graph)
+                                                : mica_tflite_read(data, size, &context->log, &model->graph);
     if (error) {
         free(model);
         return error;
@@ -58,6 +61,7 @@ void mica_model_destroy(mica_model *model)
 {
     if (!model)
         return;
+    free(model->choices);
     mica_graph_destroy(model->graph);
     mica_mapping_close(&model->mapping);
     free(model);
@@ -166,11 +170,63 @@ int mica_place_operation(const struct mica_graph *graph, const struct mica_chip 
     return -ENOTSUP;
 }
 
+/* What of the graph the CPU has kernels for. */
+static bool *find_cpu_operations(const struct mica_graph *graph)
+{
+    char reason[256];
+    bool *can = mica_new_array(graph->op_count, sizeof *can);
+    for (uint32_t i = 0; can && i < graph->op_count; i++)
+        can[i] = !graph->ops[i].problem && !mica_cpu_supports(graph, i, reason, sizeof reason);
+    return can;
+}
+
+int mica_place_model(const mica_model *model, const mica_device *device, bool *npu, struct mica_choice *choices,
+                     struct mica_log *log)
+{
+    bool *cpu_can = find_cpu_operations(model->graph);
+    if (!cpu_can)
+        return mica_fail_nomem(log);
+    int error = mica_place_by_cost(model->graph, device->opened.chip, device->options.cost_cpu_macs, cpu_can, log, npu,
+                                   choices);
+    free(cpu_can);
+    return error;
+}
+
+static int make_choices(mica_model *model, const mica_device *device)
+{
+    struct mica_log *log = &model->context->log;
+    bool *npu = mica_new_array(model->graph->op_count, sizeof *npu);
+    struct mica_choice *choices = mica_new_array(model->graph->op_count, sizeof *choices);
+    int error = npu && choices ? mica_place_model(model, device, npu, choices, log) : mica_fail_nomem(log);
+    free(npu);
+    free(error ? choices : model->choices);
+    if (error)
+        return error;
+    model->choices = choices;
+    model->choices_chip = device->opened.chip;
+    model->choices_cpu_macs = device->options.cost_cpu_macs;
+    return 0;
+}
+
+/* 1 = the cost model leaves the operation on the CPU, and `reason` says why; 0 = it doesn't; -ENOMEM. */
+static int left_by_choice(mica_model *model, const mica_device *device, size_t index, char *reason, size_t size)
+{
+    if (!device->opened.chip || !device->options.cost_cpu_macs)
+        return 0;
+    bool known = model->choices && model->choices_chip == device->opened.chip &&
+                 model->choices_cpu_macs == device->options.cost_cpu_macs;
+    int error = known ? 0 : make_choices(model, device);
+    return error ? error : mica_choice_reason(&model->choices[index], reason, size);
+}
+
 int mica_model_placement(const mica_model *model, const mica_device *device, size_t index, char *reason, size_t size)
 {
     MICA_CHECK_ARG(NULL, model);
     MICA_CHECK_ARG(MICA_LOG_OF(model), device);
     MICA_CHECK_ARG(MICA_LOG_OF(model), index < mica_model_operation_count(model));
     MICA_CHECK_ARG(MICA_LOG_OF(model), reason || !size);
+    int left = left_by_choice((mica_model *)model, device, index, reason, size);
+    if (left)
+        return left > 0 ? 0 : left;
     return mica_place_operation(model->graph, device->opened.chip, (uint32_t)index, reason, size);
 }

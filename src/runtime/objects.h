@@ -8,6 +8,7 @@
 
 #include "mica/mica.h"
 #include "runtime/cores.h"
+#include "runtime/cost.h"
 #include "runtime/device.h"
 #include "runtime/instance.h"
 #include "runtime/mapping.h"
@@ -47,6 +48,11 @@ struct mica_model {
     const void *data; /* the .tflite bytes */
     size_t size;
     struct mica_mapping mapping; /* behind them, if this model mapped them */
+
+    /* What the cost model chose for a chip and a CPU's rate, kept because it is asked for operation by operation. */
+    struct mica_choice *choices; /* one an operation; NULL: nothing yet */
+    const struct mica_chip *choices_chip;
+    uint32_t choices_cpu_macs;
 };
 
 struct mica_executable {
@@ -66,6 +72,11 @@ void mica_model_set_name(mica_model *model, const char *path);
  * mica_model_placement(). `chip` may be NULL. */
 int mica_place_operation(const struct mica_graph *graph, const struct mica_chip *chip, uint32_t op, char *reason,
                          size_t size);
+
+/* Where each operation goes that the device runs: its chip's, or by cost as its options say. For choices (may be NULL)
+ * see mica_place_by_cost(). */
+int mica_place_model(const mica_model *model, const mica_device *device, bool *npu, struct mica_choice *choices,
+                     struct mica_log *log);
 
 /* Every operation in its place, once, with something to run it, and every value there when it is read? */
 int mica_executable_check_plan(const mica_executable *executable);

@@ -129,7 +129,7 @@ void mica_partition_finish(struct mica_partition *partition)
 }
 
 /* 1: it does, 0: it doesn't, -ENOMEM. */
-static int npu_takes(const struct mica_graph *graph, const struct mica_chip *chip, uint32_t op, struct mica_log *log)
+static int chip_takes(const struct mica_graph *graph, const struct mica_chip *chip, uint32_t op, struct mica_log *log)
 {
     char reason[256] = "";
     if (!chip || graph->ops[op].problem)
@@ -140,6 +140,17 @@ static int npu_takes(const struct mica_graph *graph, const struct mica_chip *chi
     if (answer)
         mica_log(log, MICA_LOG_DEBUG, "operation %u (%.40s) is not for the NPU: %s", op, graph->ops[op].type, reason);
     return !answer;
+}
+
+int mica_place_all(const struct mica_graph *graph, const struct mica_chip *chip, struct mica_log *log, bool *npu)
+{
+    for (uint32_t i = 0; i < graph->op_count; i++) {
+        int takes = chip_takes(graph, chip, i, log);
+        if (takes < 0)
+            return takes;
+        npu[i] = takes;
+    }
+    return 0;
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -179,23 +190,19 @@ static void note_phase(const struct mica_op *op, struct uses *uses, uint32_t pha
  * the operations before them in the graph allow. Phases run in order, so all
  * dependencies hold, and since each phase takes everything that can run by
  * then, no other order that starts on the CPU needs fewer phases, and none that
- * starts on the NPU has fewer partitions. *count gets the number of phases.
+ * starts on the NPU has fewer partitions. Returns the number of phases.
  */
-static int assign_phases(const struct mica_graph *graph, const struct mica_chip *chip, struct uses *uses,
-                         struct mica_log *log, uint32_t *phases, uint32_t *count)
+static uint32_t assign_phases(const struct mica_graph *graph, const bool *npu, struct uses *uses, uint32_t *phases)
 {
-    *count = 0;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < graph->op_count; i++) {
-        int npu = npu_takes(graph, chip, i, log);
-        if (npu < 0)
-            return npu;
         uint32_t phase = earliest_phase(&graph->ops[i], uses);
-        phase += (phase & 1) != (uint32_t)npu;
+        phase += (phase & 1) != npu[i];
         note_phase(&graph->ops[i], uses, phase);
         phases[i] = phase;
-        *count = larger(*count, phase + 1);
+        count = larger(count, phase + 1);
     }
-    return 0;
+    return count;
 }
 
 /* Operations of one phase, in the graph's order, to one step. */
@@ -233,25 +240,20 @@ static int make_steps(const struct mica_graph *graph, struct uses *uses, const u
 }
 
 /* `phases` and `sorted` have room for every operation. */
-static int plan_phases(const struct mica_graph *graph, const struct mica_chip *chip, struct uses *uses,
-                       uint32_t *phases, uint32_t *sorted, struct mica_log *log, struct mica_plan *plan)
+static int plan_phases(const struct mica_graph *graph, const bool *npu, struct uses *uses, uint32_t *phases,
+                       uint32_t *sorted, struct mica_log *log, struct mica_plan *plan)
 {
-    uint32_t count;
-    int error = assign_phases(graph, chip, uses, log, phases, &count);
-    if (error)
-        return error;
+    uint32_t count = assign_phases(graph, npu, uses, phases);
     uint32_t *starts = mica_new_array((size_t)count + 1, sizeof *starts);
     plan->steps = mica_new_array(count, sizeof *plan->steps);
-    if (starts && plan->steps)
-        error = make_steps(graph, uses, phases, count, starts, sorted, log, plan);
-    else
-        error = mica_fail_nomem(log);
+    int error = starts && plan->steps ? make_steps(graph, uses, phases, count, starts, sorted, log, plan)
+                                      : mica_fail_nomem(log);
     free(starts);
     return error;
 }
 
-int mica_plan_create(const struct mica_graph *graph, const struct mica_chip *chip, struct mica_log *log,
-                     struct mica_plan *plan)
+int mica_plan_create_placed(const struct mica_graph *graph, const bool *npu, struct mica_log *log,
+                            struct mica_plan *plan)
 {
     struct uses *uses;
     *plan = (struct mica_plan){0};
@@ -260,12 +262,24 @@ int mica_plan_create(const struct mica_graph *graph, const struct mica_chip *chi
         return error;
     uint32_t *phases = mica_new_array(graph->op_count, sizeof *phases);
     uint32_t *sorted = mica_new_array(graph->op_count, sizeof *sorted);
-    error = phases && sorted ? plan_phases(graph, chip, uses, phases, sorted, log, plan) : mica_fail_nomem(log);
+    error = phases && sorted ? plan_phases(graph, npu, uses, phases, sorted, log, plan) : mica_fail_nomem(log);
     free(sorted);
     free(phases);
     free(uses);
     if (error)
         mica_plan_finish(plan);
+    return error;
+}
+
+int mica_plan_create(const struct mica_graph *graph, const struct mica_chip *chip, struct mica_log *log,
+                     struct mica_plan *plan)
+{
+    *plan = (struct mica_plan){0};
+    bool *npu = mica_new_array(graph->op_count, sizeof *npu);
+    int error = npu ? mica_place_all(graph, chip, log, npu) : mica_fail_nomem(log);
+    if (!error)
+        error = mica_plan_create_placed(graph, npu, log, plan);
+    free(npu);
     return error;
 }
 

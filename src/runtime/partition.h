@@ -24,6 +24,11 @@ int mica_plan_create(const struct mica_graph *graph, const struct mica_chip *chi
                      struct mica_plan *plan);
 void mica_plan_finish(struct mica_plan *plan);
 
+/* The same in two steps: which operations `chip` takes, one flag an operation; then the plan, for any such flags. */
+int mica_place_all(const struct mica_graph *graph, const struct mica_chip *chip, struct mica_log *log, bool *npu);
+int mica_plan_create_placed(const struct mica_graph *graph, const bool *npu, struct mica_log *log,
+                            struct mica_plan *plan);
+
 /* A plan as numbers only: what an executable file holds. */
 struct mica_plan_layout {
     uint32_t step_count;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "vnpu/real.h"
 
@@ -26,9 +27,26 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries;
 static atomic_uint count;
 
+/*
+ * The process that this memory belongs to. A child of vfork() runs in its parent's memory with descriptors of its own:
+ * what it closes before it becomes another program is still open in the parent.
+ */
+static atomic_int owner;
+
+static void own(void)
+{
+    atomic_store(&owner, getpid());
+}
+
+static void begin(void)
+{
+    own();
+    pthread_atfork(NULL, NULL, own);
+}
+
 bool vnpu_any(void)
 {
-    return atomic_load_explicit(&count, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&count, memory_order_relaxed) != 0 && atomic_load(&owner) == getpid();
 }
 
 /* The real descriptor's, not what the program is shown. */
@@ -39,7 +57,9 @@ static bool identify(int fd, struct stat *status)
 
 static int add(struct entry *made, const char *name, bool cloexec)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct stat status;
+    pthread_once(&once, begin);
     int fd = memfd_create(name, cloexec ? MFD_CLOEXEC : 0);
     if (fd < 0)
         return -errno;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture.h"
+#include "analysis/capture.h"
 #include "npu/npu.h"
 #include "npu/vivante/hw/states.h"
 
@@ -26,7 +26,7 @@ static const struct mica_chip *find_chip(const char *name)
 }
 
 /* Which unit each job of a stream runs on, in order: "NN" or "TP". */
-static size_t find_units(const struct capture_submit *submit, const char **units, size_t capacity)
+static size_t find_units(const struct mica_recorded_submit *submit, const char **units, size_t capacity)
 {
     size_t count = 0;
     for (size_t i = 0; i + 1 < submit->words && count < capacity; i += 2) {
@@ -59,14 +59,14 @@ static void print_text(const char *text)
     putchar('"');
 }
 
-static int price_submits(const struct capture *capture, const struct mica_chip *chip, void *sim,
+static int price_submits(const struct mica_recording *capture, const struct mica_chip *chip, void *sim,
                          struct mica_device_memory *memory, struct mica_job_report *reports, const char **units)
 {
     bool first = true;
     for (size_t i = 0; i < capture->submit_count; i++) {
-        const struct capture_submit *submit = &capture->submits[i];
+        const struct mica_recorded_submit *submit = &capture->submits[i];
         size_t count = 0, known = find_units(submit, units, MAX_JOBS);
-        if (capture_map(capture, i, memory) ||
+        if (mica_recording_map(capture, i, memory) ||
             chip->family->sim_run(sim, submit->stream, submit->words, reports, MAX_JOBS, &count))
             return 2;
         for (size_t j = 0; j < count && j < known; j++, first = false)
@@ -75,7 +75,7 @@ static int price_submits(const struct capture *capture, const struct mica_chip *
     return 0;
 }
 
-static int price(const struct capture *capture, const char *folder, struct mica_log *log)
+static int price(const struct mica_recording *capture, const char *folder, struct mica_log *log)
 {
     const struct mica_chip *chip = find_chip(capture->chip);
     struct mica_job_report *reports = calloc(MAX_JOBS, sizeof *reports);
@@ -110,14 +110,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: price FOLDER...\n");
     for (int i = 1; i < argc; i++) {
         struct mica_log log = {.sink = NULL};
-        struct capture capture;
-        char error[512] = "";
+        struct mica_recording capture;
         int result = 2;
-        if (capture_load(argv[i], &capture, error, sizeof error))
-            fprintf(stderr, "%s\n", error);
+        if (mica_recording_load(argv[i], &log, &capture))
+            fprintf(stderr, "%s\n", log.last_error);
         else
             result = price(&capture, argv[i], &log);
-        capture_release(&capture);
+        mica_recording_release(&capture);
         worst = result > worst ? result : worst;
     }
     return worst;

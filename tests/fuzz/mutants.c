@@ -157,7 +157,31 @@ union parameters {
     struct tfl_concatenation_params concatenation;
     struct tfl_softmax_params softmax;
     struct tfl_resize_params resize;
+    struct tfl_leaky_relu_params leaky_relu;
+    struct tfl_reducer_params reducer;
+    struct tfl_transpose_conv_params transpose_conv;
 };
+
+static int code_without_parameters(enum mica_op_kind kind)
+{
+    static const int codes[] = {
+        [MICA_OP_RESHAPE] = TFL_BUILTIN_RESHAPE,
+        [MICA_OP_PAD] = TFL_BUILTIN_PAD,
+        [MICA_OP_LOGISTIC] = TFL_BUILTIN_LOGISTIC,
+        [MICA_OP_QUANTIZE] = TFL_BUILTIN_QUANTIZE,
+        [MICA_OP_DEQUANTIZE] = TFL_BUILTIN_DEQUANTIZE,
+        [MICA_OP_TANH] = TFL_BUILTIN_TANH,
+        [MICA_OP_RELU] = TFL_BUILTIN_RELU,
+        [MICA_OP_RELU6] = TFL_BUILTIN_RELU6,
+        [MICA_OP_MAXIMUM] = TFL_BUILTIN_MAXIMUM,
+        [MICA_OP_MINIMUM] = TFL_BUILTIN_MINIMUM,
+        [MICA_OP_HARD_SWISH] = TFL_BUILTIN_HARD_SWISH,
+        [MICA_OP_ABS] = TFL_BUILTIN_ABS,
+        [MICA_OP_SLICE] = TFL_BUILTIN_SLICE,
+        [MICA_OP_TRANSPOSE] = TFL_BUILTIN_TRANSPOSE,
+    };
+    return (size_t)kind < sizeof codes / sizeof *codes && codes[kind] ? codes[kind] : TFL_BUILTIN_CUSTOM;
+}
 
 /* A host's parameters of `op`; explicit padding becomes the scheme it must have come from. */
 static int host_parameters(const struct mica_op *op, union parameters *p)
@@ -183,30 +207,31 @@ static int host_parameters(const struct mica_op *op, union parameters *p)
         p->fully_connected.activation = (int)op->activation;
         return TFL_BUILTIN_FULLY_CONNECTED;
     case MICA_OP_ADD:
+    case MICA_OP_SUB:
+    case MICA_OP_MUL:
         p->add.activation = (int)op->activation;
-        return TFL_BUILTIN_ADD;
+        return op->kind == MICA_OP_ADD ? TFL_BUILTIN_ADD : op->kind == MICA_OP_SUB ? TFL_BUILTIN_SUB : TFL_BUILTIN_MUL;
     case MICA_OP_CONCATENATION:
         p->concatenation = (struct tfl_concatenation_params){op->axis, (int)op->activation};
         return TFL_BUILTIN_CONCATENATION;
     case MICA_OP_SOFTMAX:
         p->softmax.beta = op->beta;
         return TFL_BUILTIN_SOFTMAX;
-    case MICA_OP_RESHAPE:
-        return TFL_BUILTIN_RESHAPE;
-    case MICA_OP_PAD:
-        return TFL_BUILTIN_PAD;
-    case MICA_OP_LOGISTIC:
-        return TFL_BUILTIN_LOGISTIC;
-    case MICA_OP_QUANTIZE:
-        return TFL_BUILTIN_QUANTIZE;
-    case MICA_OP_DEQUANTIZE:
-        return TFL_BUILTIN_DEQUANTIZE;
+    case MICA_OP_LEAKY_RELU:
+        p->leaky_relu.alpha = op->alpha;
+        return TFL_BUILTIN_LEAKY_RELU;
+    case MICA_OP_MEAN:
+        p->reducer.keep_dims = op->keep_dims;
+        return TFL_BUILTIN_MEAN;
+    case MICA_OP_TRANSPOSE_CONV:
+        p->transpose_conv = (struct tfl_transpose_conv_params){padding, w->stride_x, w->stride_y, (int)w->activation};
+        return TFL_BUILTIN_TRANSPOSE_CONV;
     case MICA_OP_RESIZE_BILINEAR:
     case MICA_OP_RESIZE_NEAREST:
         p->resize = (struct tfl_resize_params){op->resize.align_corners, op->resize.half_pixel_centers};
         return op->kind == MICA_OP_RESIZE_NEAREST ? TFL_BUILTIN_RESIZE_NEAREST_NEIGHBOR : TFL_BUILTIN_RESIZE_BILINEAR;
     default:
-        return TFL_BUILTIN_CUSTOM;
+        return code_without_parameters(op->kind);
     }
 }
 
@@ -233,13 +258,14 @@ static struct host *host_of(const struct mica_graph *graph)
     return host;
 }
 
-static bool delegate(struct work *work, const uint8_t *data, size_t size)
+static bool delegate(struct work *work, const char *device, const uint8_t *data, size_t size)
 {
-    char key[] = "device", value[] = "sim:a311d", level_key[] = "log_level", level[] = "error",
-         threads_key[] = "threads", threads[] = "1";
+    char key[] = "device", value[16], level_key[] = "log_level", level[] = "error", threads_key[] = "threads",
+         threads[] = "1";
     char *keys[] = {key, level_key, threads_key}, *values[] = {value, level, threads};
     struct mica_graph *graph = NULL;
     work->progress->stage = "delegate";
+    snprintf(value, sizeof value, "%s", device);
     if (mica_tflite_read(data, size, NULL, &graph))
         return false;
     struct tfl_delegate *plugin = tflite_plugin_create_delegate(keys, values, 3, NULL);
@@ -279,6 +305,8 @@ static void timed(struct work *work, double *start)
 
 static void try_mutant(struct work *work, unsigned long seed)
 {
+    static const char *const devices[] = {"cpu", "sim:a311d", "sim:rk3588", "sim:rk3566"};
+    const char *device = devices[seed % 4], *npu = devices[1 + seed / 4 % 3];
     const struct model *model = choose(work, seed);
     void *data = NULL;
     if (posix_memalign(&data, 16, model->size))
@@ -289,12 +317,12 @@ static void try_mutant(struct work *work, unsigned long seed)
     work->progress->seed = seed;
     if (!write_file(work->path, data, size))
         need(NULL);
-    const char *info[] = {"mica", "info", work->path, "--device", "sim:a311d"};
+    const char *info[] = {"mica", "info", work->path, "--device", npu};
     command(work, "info", 5, info);
     timed(work, &start);
-    bool accepted = run(work, seed % 4 ? "sim:a311d" : "cpu");
+    bool accepted = run(work, device);
     timed(work, &start);
-    accepted |= delegate(work, data, size);
+    accepted |= delegate(work, npu, data, size);
     timed(work, &start);
     work->progress->accepted += accepted;
     work->progress->done++;

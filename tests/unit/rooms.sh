@@ -44,6 +44,7 @@ room() {
 room src/util
 room src/graph mica/mica.h util/
 room src/frontend/tflite mica/mica.h graph/ util/
+room src/frontend/onnx mica/mica.h graph/ util/
 room src/cpu mica/mica.h graph/ util/
 room src/npu mica/mica.h graph/ util/
 room src/npu/vivante npu/ util/
@@ -62,7 +63,9 @@ room src/intercept uapi/ util/
 room src/vnpu npu/npu.h npu/device_memory.h npu/program.h npu/on_chip.h uapi/ util/
 room src/runtime mica/mica.h cpu/ frontend/ graph/ npu/npu.h npu/program.h runtime/ winsys/ util/
 room src/delegate mica/mica.h graph/ runtime/ npu/npu.h npu/program.h winsys/winsys.h util/
+room src/analysis mica/mica.h npu/npu.h npu/decode.h npu/device_memory.h npu/program.h npu/vivante/hw/ npu/vivante/decode/ npu/vivante/sim/ npu/rockchip/hw/ npu/rockchip/decode/ npu/rockchip/sim/ util/
 room tools/mica mica/mica.h
+room tools/mica/analysis mica/mica.h analysis/analysis.h cli.h file.h json.h table.h
 
 for folder in $(find src tools -name '*.[ch]' -o -name '*.cc' | sed 's,/[^/]*$,,' | sort -u); do
     case $known in *" $folder "*) ;; *) echo "what $folder may include isn't listed in $0" && failed=1 ;; esac

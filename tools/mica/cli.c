@@ -11,17 +11,19 @@ const struct cli_command cli_commands[] = {
         "run",
         cli_run,
         "run a model on a picture or on raw tensors",
-        "MODEL [IMAGE]",
+        "MODEL [IMAGE|SOUND]",
         1,
         2,
-        "diOlnrkpmzxtjvh",
-        "Runs MODEL, a .tflite file or an executable saved by 'mica compile'. IMAGE is a PNG, JPEG or BMP\n"
+        "KQUTdiOlnrkpmzxuBtjvh",
+        "Runs MODEL, a .tflite or .onnx file or an executable saved by 'mica compile'. IMAGE is a PNG, JPEG or BMP\n"
         "picture of any size, resized to the model's input (bicubic) and its values adapted: uint8 as they\n"
         "are, int8 minus 128, float32 scaled to -1..1. Any model runs on raw tensors, given by --input.\n"
-        "Prints the classes with the highest scores, or the value range of outputs that aren't classes.\n"
+        "SOUND is a WAV of 16000 samples a second, of which the features are made that the model wants.\n"
+        "Prints what the model's outputs mean: classes, boxes, points of a body, areas; or their value range.\n"
         "\n"
         "Examples:\n"
         "  mica run mobilenet.tflite cat.png --top 3\n"
+        "  mica run ssd.tflite street.jpg --labels coco.txt --picture boxes.png\n"
         "  mica run model.tflite --input in0.bin --output out0.bin --device cpu\n"
         "  mica run mobilenet.tflite cat.png --device sim:rk3588 --repeat 30 --cores 3\n",
     },
@@ -32,8 +34,8 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "dpzxtjvh",
-        "Lists the inputs, outputs and operations of MODEL (.tflite or saved executable): where the device\n"
+        "dpzxuBtjvh",
+        "Lists the inputs, outputs and operations of MODEL (.tflite, .onnx or saved executable): where the device\n"
         "would run each operation, and the reason when that isn't the NPU. MMACs are millions of\n"
         "multiply-accumulates of one inference. Compiles the model for the last line, what it takes on the NPU.\n"
         "\n"
@@ -47,8 +49,9 @@ const struct cli_command cli_commands[] = {
         "MODEL [IMAGE]",
         1,
         2,
-        "diGSpzxtjvh",
-        "Runs MODEL (.tflite or saved executable) on a device and on TFLite's reference arithmetic, on a picture,\n"
+        "diGSpzxuBtjvh",
+        "Runs MODEL (.tflite, .onnx or saved executable) on a device and on TFLite's reference arithmetic, on a "
+        "picture,\n"
         "on the tensors of --input, or else on made-up values, and lists how far each operation is off: alone,\n"
         "on exactly the reference's values, and chained, as it runs. Worst layers come first.\n"
         "\n"
@@ -63,8 +66,8 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "doipzxcvth",
-        "Compiles MODEL (.tflite or saved executable) for a device. Needs --output, --capture or both.\n"
+        "doipzxuBcvth",
+        "Compiles MODEL (.tflite, .onnx or saved executable) for a device. Needs --output, --capture or both.\n"
         "\n"
         "Examples:\n"
         "  mica compile mobilenet.tflite --device sim:a311d -o mobilenet.mica\n"
@@ -77,12 +80,14 @@ const struct cli_command cli_commands[] = {
         "",
         0,
         0,
-        "jvh",
+        "Adjvh",
         "Lists every known device, and why it can't be used here when that is so; -v adds descriptions,\n"
-        "and what of each is inferred rather than verified on hardware.\n"
+        "and what of each is inferred rather than verified on hardware. With --operations: which operations each\n"
+        "chip's NPU takes, or that of --device.\n"
         "\n"
-        "Example:\n"
-        "  mica devices -v\n",
+        "Examples:\n"
+        "  mica devices -v\n"
+        "  mica devices --operations --device sim:rk3588\n",
     },
     {
         "profile",
@@ -91,8 +96,8 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "dipmzxtjvh",
-        "Runs MODEL (.tflite or saved executable) once, on the tensors of --input or else on zeros, and lists\n"
+        "dipmzxuBtjvh",
+        "Runs MODEL (.tflite, .onnx or saved executable) once, on the tensors of --input or else on zeros, and lists\n"
         "every device job and CPU operation: time, cycles and memory traffic. A simulator's figures are\n"
         "estimates of a timing model, marked as such; CPU times are measured on this computer.\n"
         "\n"
@@ -115,6 +120,100 @@ const struct cli_command cli_commands[] = {
         "Examples:\n"
         "  mica capture -- python3 classify.py cat.png\n"
         "  mica capture -o captured -- ./benchmark --graph=model.tflite\n",
+    },
+    {
+        "vnpu",
+        cli_vnpu,
+        "run a program as if this computer had an NPU, simulated",
+        "-- COMMAND...",
+        0,
+        SIZE_MAX,
+        "+Cvh",
+        "Runs COMMAND with a virtual device node: /dev/dri/renderD128 of the kernel's etnaviv driver, or\n"
+        "/dev/accel/accel0 of rocket, exist for it and its children, and every job that they submit runs in the\n"
+        "simulator of the chip. For drivers that know nothing of Mica, and to run them where no board is. With -v\n"
+        "jobs that the kernel would kill are explained on standard error. The exit code is COMMAND's.\n"
+        "\n"
+        "Examples:\n"
+        "  mica vnpu --chip rk3588 -- python3 classify.py cat.png\n"
+        "  mica vnpu --chip a311d -- mica run mobilenet.tflite cat.png --device drm:/dev/dri/renderD128\n",
+    },
+    {
+        "decode",
+        cli_decode,
+        "print what a driver submitted, field by field",
+        "PATH",
+        1,
+        1,
+        "Nswjvh",
+        "PATH is a capture folder, one submission of it (submit_NNNN), or a raw file with --chip: a command\n"
+        "stream (etnaviv), register programs (rocket), or with --coefficients a coefficient buffer, whose shape\n"
+        "is the kernel's size and what else is needed of in= (channels), out= (kernels), per-core= (kernels a\n"
+        "core has of a superblock), zero= (point), plane= (bytes of an output plane) and depthwise.\n"
+        "Prints states, job descriptors with their coefficient streams, and register programs by name, value and\n"
+        "meaning; what nobody knows is marked UNKNOWN. Fields that are idle or 0 are left out without -v.\n"
+        "\n"
+        "Examples:\n"
+        "  mica decode captured\n"
+        "  mica decode captured/submit_0001 --json\n"
+        "  mica decode stream.bin --chip a311d\n"
+        "  mica decode bo_4.bin --chip imx8mp --coefficients 3x3,in=16,out=32,zero=128 --weights\n",
+    },
+    {
+        "diff",
+        cli_diff,
+        "compare two captures, job by job",
+        "A B",
+        2,
+        2,
+        "Nwjvh",
+        "Aligns the jobs of captures A and B in order and prints the fields in which they differ, then how often\n"
+        "each field does. Addresses are compared as the buffer (numbered as jobs name them) and the offset in it.\n"
+        "Change one parameter of a model, capture both, and see which fields follow.\n"
+        "\n"
+        "Examples:\n"
+        "  mica diff stride1 stride2\n"
+        "  mica diff ours theirs --json\n",
+        "0 equal, 1 different, 2 wrong command line, or a capture that can't be read.",
+    },
+    {
+        "replay",
+        cli_replay,
+        "execute a capture on its chip's simulator",
+        "CAPTURE",
+        1,
+        1,
+        "eNfqjvh",
+        "Executes what any driver submitted and prints what each job costs by the timing model. Buffers are\n"
+        "compared with what the device left in them, where that is recorded (file_after), and outputs with the\n"
+        "CPU's result (cpu_N.bin).\n"
+        "\n"
+        "Examples:\n"
+        "  mica replay captured --compare\n"
+        "  mica replay s905d3 --coefficients v7\n"
+        "  mica replay captured --device sim:rk3566 --json\n",
+        "0 equal, or nothing to compare with, 1 different, 2 wrong command line, or the capture can't be executed.",
+    },
+    {
+        "sweep",
+        cli_sweep,
+        "see how fields follow the parameters of a model",
+        "-- COMMAND...",
+        1,
+        SIZE_MAX,
+        "+VWFPNjvh",
+        "Makes a model of one operation for each point of a grid, runs COMMAND on it, which is to capture what is\n"
+        "submitted, and tabulates the fields that vary. COMMAND is started without a shell; in its words {model}\n"
+        "stands for the model's file, {capture} for the folder to capture into, and {NAME} for a parameter.\n"
+        "\n"
+        "Parameters of the model, and what they are where --over doesn't name them: operation (conv2d, or\n"
+        "depthwise) type (uint8, or int8) size 8, or height and width, kernel 3, stride 1, in 16, out 16 (channels\n"
+        "names both), padding (same, or valid), seed 1. Any other NAME is only for COMMAND.\n"
+        "\n"
+        "Examples:\n"
+        "  mica sweep --over kernel=1,3,5 -- mica compile {model} --device sim:a311d --capture {capture}\n"
+        "  mica sweep --over size=8,16,32 --over stride=1,2 --plot plot.svg --csv table.csv -- \\\n"
+        "      mica capture -o {capture} -- ./their_benchmark --graph={model}\n",
     },
 };
 const size_t cli_command_count = sizeof(cli_commands) / sizeof(cli_commands[0]);
@@ -154,7 +253,9 @@ static void print_command_help(const struct cli_command *command, FILE *out)
         fprintf(out, "Usage: mica %s %s%s[OPTIONS]\n\n%s", command->name, command->operands,
                 *command->operands ? " " : "", command->text);
     cli_options_help(command, out);
-    fputs("\nExit codes: 0 done, 1 failed (file, model or device), 2 wrong command line.\n", out);
+    fprintf(out, "\nExit codes: %s\n",
+            command->exit_codes ? command->exit_codes
+                                : "0 done, 1 failed (file, model or device), 2 wrong command line.");
 }
 
 static const struct cli_command *find_command(const char *name)

@@ -29,6 +29,11 @@ int cli_compare(struct cli *cli);
 int cli_compile(struct cli *cli);
 int cli_devices(struct cli *cli);
 int cli_profile(struct cli *cli);
+int cli_decode(struct cli *cli);
+int cli_diff(struct cli *cli);
+int cli_replay(struct cli *cli);
+int cli_sweep(struct cli *cli);
+int cli_vnpu(struct cli *cli);
 int cli_capture(struct cli *cli);
 
 /* ---- messages (message.c) --------------------------------------------- */

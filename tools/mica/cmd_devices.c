@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli.h"
 #include "json.h"
+#include "operations.h"
 #include "table.h"
 
 #include <string.h>
@@ -84,5 +85,9 @@ int cli_devices(struct cli *cli)
     int failed = cli_open_context(cli);
     if (failed)
         return failed;
+    if (cli->options.operations)
+        return cli_operations(cli);
+    if (cli->options.device)
+        return cli_usage(cli, "--device needs --operations here");
     return cli->options.json ? print_json(cli) : print_table(cli);
 }

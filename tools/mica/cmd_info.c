@@ -25,6 +25,11 @@ static int get_operation(struct cli *cli, size_t index, struct operation *operat
         return cli_fail_library(cli, error);
     operation->placement =
         mica_model_placement(cli->model, cli->device, index, operation->reason, sizeof(operation->reason));
+    /* A compiled one has its plan already. */
+    if (operation->placement > 0 && !cli->loaded && mica_executable_partition_of(cli->executable, index) < 0) {
+        operation->placement = 0;
+        snprintf(operation->reason, sizeof(operation->reason), "it was left to the CPU when the model was compiled");
+    }
     if (operation->placement > 0)
         operation->reason[0] = 0;
     return 0;

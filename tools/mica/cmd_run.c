@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "outputs.h"
 #include "stream.h"
+#include "task.h"
 
 #include <stdlib.h>
 
@@ -34,25 +35,7 @@ static int check_usage(struct cli *cli)
     return 0;
 }
 
-static int set_image(struct cli *cli)
-{
-    size_t count = mica_model_input_count(cli->model);
-    if (count != 1)
-        return cli_fail(cli, "the model has %zu inputs, a picture is for one; use --input", count);
-    struct mica_tensor_info tensor;
-    int error = mica_model_input(cli->model, 0, &tensor);
-    if (error)
-        return cli_fail_library(cli, error);
-    void *data;
-    int failed = cli_image_load(cli, image_path(cli), &tensor, &data);
-    if (failed)
-        return failed;
-    error = mica_session_set_input(cli->session, 0, data, tensor.bytes);
-    free(data);
-    return error ? cli_fail_library(cli, error) : 0;
-}
-
-static int open_all(struct cli *cli)
+static int open_all(struct cli *cli, const struct cli_task **task)
 {
     int failed = cli_open_executable(cli);
     if (failed)
@@ -62,8 +45,10 @@ static int open_all(struct cli *cli)
     if (cli->options.outputs.count > count)
         return cli_fail(cli, "the model has %zu output%s, --output is given %zu times", count, count == 1 ? "" : "s",
                         cli->options.outputs.count);
-    failed = cli_open_session(cli);
-    return failed || !image_path(cli) ? failed : set_image(cli);
+    failed = cli_task_choose(cli, task);
+    if (!failed)
+        failed = cli_open_session(cli);
+    return failed ? failed : cli_task_set_input(cli, *task);
 }
 
 static int compare(const void *a, const void *b)
@@ -164,7 +149,8 @@ static json_t *json_stream(struct cli *cli, struct cli_json *json, const struct 
     return stream;
 }
 
-static int print_json(struct cli *cli, const struct cli_outputs *outputs, const struct timing *timing)
+static int print_json(struct cli *cli, const struct cli_task *task, const struct cli_outputs *outputs,
+                      const struct timing *timing)
 {
     struct cli_json json = {0};
     json_t *root = cli_json_object(&json), *ms = cli_json_object(&json), *array = cli_json_array(&json);
@@ -185,6 +171,13 @@ static int print_json(struct cli *cli, const struct cli_outputs *outputs, const 
     cli_estimate_json(cli, &json, root);
     cli_on_chip_json(cli, &json, root);
     cli_split_json(cli, &json, root);
+    if (task) {
+        json_t *object = cli_json_object(&json);
+        cli_json_set_text(&json, object, "name", task->name);
+        if (!failed && task->show)
+            failed = cli_task_show(cli, task, outputs, &json, object);
+        cli_json_set(&json, root, "task", object);
+    }
     cli_json_set(&json, root, "outputs", array);
     if (!failed)
         return cli_json_print(cli, &json, root);
@@ -192,27 +185,37 @@ static int print_json(struct cli *cli, const struct cli_outputs *outputs, const 
     return failed;
 }
 
-static int report(struct cli *cli, const struct timing *timing)
+static int print_text(struct cli *cli, const struct cli_task *task, const struct cli_outputs *outputs,
+                      const struct timing *timing)
+{
+    int failed = task && task->show ? cli_task_show(cli, task, outputs, NULL, NULL) : cli_outputs_print(cli, outputs);
+    if (!failed)
+        print_timing(cli, timing);
+    return failed;
+}
+
+static int report(struct cli *cli, const struct cli_task *task, const struct timing *timing)
 {
     struct cli_outputs outputs;
-    int failed = cli_outputs_get(cli, &outputs);
+    int failed = cli_outputs_get(cli, task && task->show, &outputs);
     if (!failed)
         failed = cli_outputs_write(cli, &outputs);
     if (!failed)
-        failed = cli->options.json ? print_json(cli, &outputs, timing) : cli_outputs_print(cli, &outputs);
-    if (!failed && !cli->options.json)
-        print_timing(cli, timing);
+        failed = (cli->options.json ? print_json : print_text)(cli, task, &outputs, timing);
     cli_outputs_finish(&outputs);
     return failed;
 }
 
 int cli_run(struct cli *cli)
 {
+    const struct cli_task *task = NULL;
     struct timing timing = {0};
     int failed = check_usage(cli);
     if (!failed)
-        failed = open_all(cli);
+        failed = open_all(cli, &task);
+    if (!failed && task && task->drive)
+        return task->drive(cli);
     if (!failed)
         failed = run(cli, &timing);
-    return failed ? failed : report(cli, &timing);
+    return failed ? failed : report(cli, task, &timing);
 }

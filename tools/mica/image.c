@@ -164,23 +164,59 @@ static int resize_picture(struct cli *cli, const GdkPixbuf *pixbuf, const struct
     return error ? cli_fail_nomem(cli) : 0;
 }
 
-static int load_pixels(struct cli *cli, const char *path, const struct cli_pixels *to)
+/* *pixbuf is to be released. */
+static int load_file(struct cli *cli, const char *path, GdkPixbuf **pixbuf)
 {
     void *bytes;
     size_t size;
     int failed = cli_file_read(cli, path, FILE_MAX, &bytes, &size);
+    *pixbuf = NULL;
     if (failed)
         return failed;
-    GdkPixbuf *pixbuf = NULL;
     if (size > FILE_MAX)
         failed = cli_fail(cli, "'%s' is larger than %zu MiB", path, FILE_MAX >> 20);
     else
-        failed = decode(cli, path, bytes, size, &pixbuf);
+        failed = decode(cli, path, bytes, size, pixbuf);
     free(bytes);
-    if (!failed)
-        failed = resize_picture(cli, pixbuf, to);
-    if (pixbuf)
-        g_object_unref(pixbuf);
+    return failed;
+}
+
+static int load_pixels(struct cli *cli, const char *path, const struct cli_pixels *to)
+{
+    GdkPixbuf *pixbuf;
+    int failed = load_file(cli, path, &pixbuf);
+    if (failed)
+        return failed;
+    failed = resize_picture(cli, pixbuf, to);
+    g_object_unref(pixbuf);
+    return failed;
+}
+
+int cli_image_pixels(struct cli *cli, const char *path, struct cli_pixels *pixels)
+{
+    GdkPixbuf *pixbuf;
+    int failed = load_file(cli, path, &pixbuf);
+    if (failed)
+        return failed;
+    uint32_t width = (uint32_t)gdk_pixbuf_get_width(pixbuf), height = (uint32_t)gdk_pixbuf_get_height(pixbuf);
+    *pixels = (struct cli_pixels){width, height, 3, malloc((size_t)width * height * 3)};
+    if (pixels->data)
+        take_channels(pixbuf, pixels);
+    g_object_unref(pixbuf);
+    return pixels->data ? 0 : cli_fail_nomem(cli);
+}
+
+int cli_image_save(struct cli *cli, const char *path, const struct cli_pixels *pixels)
+{
+    GError *error = NULL;
+    GdkPixbuf *pixbuf = gdk_pixbuf_new_from_data(pixels->data, GDK_COLORSPACE_RGB, FALSE, 8, (int)pixels->width,
+                                                 (int)pixels->height, (int)pixels->width * 3, NULL, NULL);
+    if (!pixbuf)
+        return cli_fail_nomem(cli);
+    gboolean saved = gdk_pixbuf_save(pixbuf, path, "png", &error, "compression", "9", NULL);
+    int failed = saved ? 0 : cli_fail(cli, "cannot write picture '%s': %s", path, error ? error->message : "no memory");
+    g_clear_error(&error);
+    g_object_unref(pixbuf);
     return failed;
 }
 

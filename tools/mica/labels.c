@@ -79,7 +79,7 @@ static int load_beside(struct cli *cli, size_t classes, struct cli_labels *label
     int failed = 0;
     if (find_beside(model, path)) {
         failed = load_file(cli, path, labels);
-        if (!failed && labels->count != classes) {
+        if (!failed && classes && labels->count != classes) {
             cli_note(cli, "'%s' has %zu lines, the model %zu classes: not used", path, labels->count, classes);
             cli_labels_finish(labels);
         }
@@ -95,7 +95,7 @@ int cli_labels_load(struct cli *cli, size_t classes, struct cli_labels *labels)
     int failed = path ? load_file(cli, path, labels) : load_beside(cli, classes, labels);
     if (failed)
         cli_labels_finish(labels);
-    else if (path && labels->count != classes)
+    else if (path && classes && labels->count != classes)
         cli_note(cli, "'%s' has %zu lines, the model %zu classes", path, labels->count, classes);
     return failed;
 }

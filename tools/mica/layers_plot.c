@@ -11,7 +11,7 @@
 #define TOP 64
 #define LABELS 340
 #define BARS 520
-#define RIGHT 90
+#define RIGHT 120
 
 /* The scale: powers of ten of the error in percent. */
 #define LEAST (-3)
@@ -57,6 +57,14 @@ static void put_bar(FILE *out, double y, double height, const char *color, const
             100 * cli_difference_share(difference), cli_difference_cosine(difference));
 }
 
+static void put_error(FILE *out, double error)
+{
+    if (error > 0)
+        fprintf(out, "%.2g %%", 100 * error);
+    else
+        fputs("exact", out);
+}
+
 static void put_layer(FILE *out, const struct cli_layer *layer, size_t row)
 {
     double y = TOP + (double)row * ROW;
@@ -68,13 +76,16 @@ static void put_layer(FILE *out, const struct cli_layer *layer, size_t row)
     put_bar(out, y + 3, 12, "#b9cfe4", &layer->chained, "chained");
     if (npu)
         put_bar(out, y + 6, 6, "#1f5f99", &layer->alone, "alone");
-    double error = cli_difference_error(npu ? &layer->alone : &layer->chained);
-    double end = fmax(length_of(cli_difference_error(&layer->chained)), npu ? length_of(error) : 0);
-    if (!(end > 0))
-        fprintf(out, "<text x=\"%d\" y=\"%.1f\" fill=\"#888\">exact</text>\n", LABELS + 6, y + 12.5);
-    else
-        fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#555\">%.2g %%</text>\n", LABELS + end + 6, y + 12.5,
-                100 * error);
+    double alone = npu ? cli_difference_error(&layer->alone) : 0, chained = cli_difference_error(&layer->chained);
+    double end = LABELS + fmax(length_of(alone), length_of(chained)) + 6;
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#555\">", end, y + 12.5);
+    if (npu)
+        put_error(out, alone);
+    if (npu && chained > 0)
+        fputs(" / ", out);
+    if (!npu || chained > 0)
+        put_error(out, chained);
+    fputs("</text>\n", out);
 }
 
 static void put_scale(FILE *out, double bottom)
@@ -100,7 +111,7 @@ static void put_plot(struct cli *cli, const struct cli_layers *layers, FILE *out
     fprintf(out, " on %s: RMS of the difference to TFLite's reference, of the RMS of the values</text>\n",
             mica_device_name(cli->device));
     fputs("<rect x=\"12\" y=\"31\" width=\"12\" height=\"6\" fill=\"#1f5f99\"/><text x=\"28\" y=\"38\">alone (exact "
-          "inputs)</text><rect x=\"140\" y=\"28\" width=\"12\" height=\"12\" fill=\"#b9cfe4\"/><text x=\"156\" "
+          "inputs)</text><rect x=\"160\" y=\"28\" width=\"12\" height=\"12\" fill=\"#b9cfe4\"/><text x=\"176\" "
           "y=\"38\">chained</text>\n",
           out);
     put_scale(out, bottom);

@@ -51,8 +51,12 @@ static int configure(struct cli *cli)
 {
     const struct cli_options *options = &cli->options;
     int error = options->on_chip ? mica_device_configure(cli->device, "on-chip", "1") : 0;
+    if (!error && options->fuse)
+        error = mica_device_configure(cli->device, "fuse", "1");
     if (!error && options->optimize)
         error = mica_device_configure(cli->device, "optimize", options->optimize);
+    if (!error && options->partition)
+        error = mica_device_configure(cli->device, "partition", options->partition);
     if (!error)
         error = configure_number(cli, "split", options->split);
     if (!error)
@@ -82,8 +86,10 @@ static int load_executable(struct cli *cli, const char *path)
     if (error)
         return cli_fail_library(cli, error);
     cli->model = mica_executable_model(cli->executable);
-    if (cli->options.on_chip || cli->options.optimize || cli->options.split)
-        cli_note(cli, "--on-chip, --optimize and --split change nothing: %s is compiled already", path);
+    if (cli->options.on_chip || cli->options.fuse || cli->options.optimize || cli->options.split ||
+        cli->options.partition)
+        cli_note(cli, "--fuse, --on-chip, --optimize, --partition and --split change nothing: %s is compiled already",
+                 path);
     return 0;
 }
 

@@ -24,15 +24,36 @@ static const struct option_row option_rows[] = {
     {"output", 'D', 'o', "DIR", "folder of the capture, new or empty (default: mica-capture)"},
     {"capture", 'c', 0, "DIR", "write what would be submitted to the device; without --input all inputs are zero"},
     {"labels", 'l', 0, "FILE", "class names, one a line (default: NAME.labels.txt or labels.txt beside MODEL)"},
+    {"task", 'K', 0, "TASK",
+     "classify, detect, segment, pose, depth, super-resolution, keyword, denoise or none (default: as the model "
+     "looks)"},
+    {"picture", 'Q', 0, "FILE", "write IMAGE with the task's results drawn into it, or the task's own picture, as PNG"},
+    {"sound", 'U', 0, "FILE", "write the sound that a task makes, as WAV"},
+    {"threshold", 'T', 0, "SCORE", "score that a box or a point needs, 0 to 1 (default: boxes 0.4, points 0.3)"},
     {"top", 'n', 0, "N", "how many classes to print (default: 5)"},
     {"repeat", 'r', 0, "N", "run N times; reports the minimum and the median time"},
     {"optimize", 'z', 0, "FOR", "speed (default) or size: search longer for smaller coefficients"},
+    {"fuse", 'u', 0, NULL, "additions in the convolution before them, where a sum changes by 1 at most (Rockchip)"},
     {"on-chip", 'x', 0, NULL, "keep tensors in on-chip memory; unverified on hardware"},
     {"cores", 'k', 0, "K", "run the N of --repeat on K cores of the NPU at the same time; reports inferences a second"},
     {"split", 'p', 0, "N", "spread one inference over N cores; simulators only, no kernel allows it (default: 1)"},
     {"clock", 'm', 0, "MHZ", "clock that a simulator's timing model counts at, where the chip has a choice"},
+    {"operations", 'A', 0, NULL, "the table of operations: which each chip takes, how, its limits, how exact"},
+    {"partition", 'B', 0, "WHAT", "all (default): what the NPU takes runs there; cost: unless the CPU looks faster"},
     {"plot", 'G', 0, "FILE", "draw the layers' errors into an SVG picture"},
     {"order", 'S', 0, "ORDER", "worst (default) or model: the order of layers"},
+    {"chip", 'C', 0, "NAME", "chip of the node: a311d (default), imx8mp, s905d3 or rk3588"},
+    {"output", 'W', 'o', "DIR",
+     "folder for models, captures and what COMMAND prints, new or empty (default: mica-sweep)"},
+    {"over", 'V', 0, "NAME=V1,V2", "values that a parameter goes through; several --over make a grid"},
+    {"csv", 'F', 0, "FILE", "write the table as comma-separated values"},
+    {"plot", 'P', 0, "FILE", "draw how the fields follow into an SVG picture"},
+    {"device", 'e', 0, "NAME", "sim:CHIP, the simulator (default: that of the capture's chip)"},
+    {"chip", 'N', 0, "NAME", "chip whose tables are used (default: the capture's)"},
+    {"coefficients", 'f', 0, "FORMAT", "v7: coefficient buffers are V7 streams, whatever the chip would make of them"},
+    {"coefficients", 's', 0, "SHAPE", "PATH is a coefficient buffer of this shape, as 3x3,in=16,out=32,zero=128"},
+    {"weights", 'w', 0, NULL, "each kernel's bias and weights too"},
+    {"compare", 'q', 0, NULL, "print which differences there are, and how many of each"},
     {"threads", 't', 0, "N", "worker threads (default: one per processor)"},
     {"json", 'j', 0, NULL, "print JSON, and nothing else, on standard output"},
     {"verbose", 'v', 'v', NULL, "print the library's messages; twice: all of them"},
@@ -66,6 +87,17 @@ static int parse_number(struct cli *cli, const char *name, const char *text, uns
     return 0;
 }
 
+static int parse_score(struct cli *cli, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0 && value <= 1))
+        return cli_usage(cli, "--threshold must be a number from 0 to 1, not '%s'", text);
+    cli->options.threshold = value;
+    cli->options.has_threshold = true;
+    return 0;
+}
+
 static int set_text(struct cli *cli, const char *name, const char *text, const char **value)
 {
     if (*value)
@@ -79,20 +111,56 @@ static int set_option(struct cli *cli, int code, const char *text)
     struct cli_options *options = &cli->options;
     switch (code) {
     case 'd':
+    case 'e':
         return set_text(cli, "device", text, &options->device);
     case 'l':
         return set_text(cli, "labels", text, &options->labels);
     case 'o':
     case 'D':
+    case 'W':
         return set_text(cli, "output", text, &options->executable);
     case 'c':
         return set_text(cli, "capture", text, &options->capture);
     case 'z':
         return set_text(cli, "optimize", text, &options->optimize);
+    case 'C':
+    case 'N':
+        return set_text(cli, "chip", text, &options->chip);
+    case 's':
+        return set_text(cli, "coefficients", text, &options->shape);
+    case 'f':
+        return set_text(cli, "coefficients", text, &options->coefficients);
+    case 'F':
+        return set_text(cli, "csv", text, &options->csv);
+    case 'V':
+        return append(cli, &options->over, text);
+    case 'B':
+        return set_text(cli, "partition", text, &options->partition);
+    case 'A':
+        options->operations = true;
+        return 0;
+    case 'w':
+        options->weights = true;
+        return 0;
+    case 'q':
+        options->compare = true;
+        return 0;
+    case 'K':
+        return set_text(cli, "task", text, &options->task);
+    case 'Q':
+        return set_text(cli, "picture", text, &options->picture);
+    case 'U':
+        return set_text(cli, "sound", text, &options->sound);
+    case 'T':
+        return parse_score(cli, text);
     case 'G':
+    case 'P':
         return set_text(cli, "plot", text, &options->plot);
     case 'S':
         return set_text(cli, "order", text, &options->order);
+    case 'u':
+        options->fuse = true;
+        return 0;
     case 'x':
         options->on_chip = true;
         return 0;
@@ -170,7 +238,7 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 {
     struct option longs[ROWS + 1];
     make_long_options(cli->command, longs);
-    bool has_o = strpbrk(cli->command->options, "oOD") != NULL;
+    bool has_o = strpbrk(cli->command->options, "oODW") != NULL;
     /* '-': operands come in order, as code 1; '+': options end at the first operand; ':': a missing argument is told
      * apart */
     const char *shorts = strchr(cli->command->options, '+') ? "+:vho:" : has_o ? "-:vho:" : "-:vh";
@@ -202,7 +270,7 @@ int cli_options_parse(struct cli *cli, int argc, char **argv)
         return failed;
     const struct cli_list *operands = &cli->options.operands;
     if (operands->count < cli->command->operands_min)
-        return cli_usage(cli, "%s is missing", cli->command->operands_min == 1 ? "MODEL" : "an argument");
+        return cli_usage(cli, "%.*s is missing", (int)strcspn(cli->command->operands, " "), cli->command->operands);
     if (operands->count > cli->command->operands_max)
         return cli_usage(cli, "'%s' is one argument too many", operands->items[cli->command->operands_max]);
     return 0;
@@ -213,6 +281,7 @@ void cli_options_finish(struct cli_options *options)
     free(options->inputs.items);
     free(options->outputs.items);
     free(options->operands.items);
+    free(options->over.items);
     *options = (struct cli_options){0};
 }
 

@@ -16,11 +16,20 @@ struct cli_list {
 };
 
 struct cli_options {
-    const char *plot, *order; /* NULL when not given */
+    const char *partition; /* NULL when not given */
+    bool operations;
+    const char *plot, *order;                                      /* NULL when not given */
+    const char *chip;                                              /* NULL when not given; so are the next ones */
     const char *device, *labels, *executable, *capture, *optimize; /* NULL when not given */
+    const char *shape, *coefficients, *csv;                        /* of the commands about captures */
+    const char *task, *picture, *sound;                            /* of run */
+    double threshold;
+    bool has_threshold;
+    struct cli_list over;
+    bool weights, compare;
     struct cli_list inputs, outputs, operands;
     unsigned top, repeat, threads, verbose, cores, split, clock; /* the last three: 0 when not given */
-    bool on_chip, json, help;
+    bool on_chip, fuse, json, help;
 };
 
 struct cli_command {
@@ -29,8 +38,9 @@ struct cli_command {
     const char *summary;
     const char *operands; /* for the usage line */
     size_t operands_min, operands_max;
-    const char *options; /* the codes of the options it takes, see option_rows in options.c */
-    const char *text;    /* what it does, and examples */
+    const char *options;    /* the codes of the options it takes, see option_rows in options.c */
+    const char *text;       /* what it does, and examples */
+    const char *exit_codes; /* NULL: as most commands' */
 };
 
 extern const struct cli_command cli_commands[];

@@ -23,7 +23,7 @@ static int get_output(struct cli *cli, size_t index, struct cli_output *output)
     return 0;
 }
 
-int cli_outputs_get(struct cli *cli, struct cli_outputs *outputs)
+int cli_outputs_get(struct cli *cli, bool labels, struct cli_outputs *outputs)
 {
     size_t count = mica_model_output_count(cli->model), classes = 0;
     *outputs = (struct cli_outputs){.items = calloc(count + 1, sizeof(*outputs->items)), .count = count};
@@ -36,7 +36,9 @@ int cli_outputs_get(struct cli *cli, struct cli_outputs *outputs)
         if (outputs->items[i].classes && !classes)
             classes = cli_element_count(&outputs->items[i].tensor);
     }
-    return classes ? cli_labels_load(cli, classes, &outputs->labels) : 0;
+    if (labels)
+        classes = 0;
+    return classes || labels ? cli_labels_load(cli, classes, &outputs->labels) : 0;
 }
 
 void cli_outputs_finish(struct cli_outputs *outputs)

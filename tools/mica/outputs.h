@@ -18,8 +18,9 @@ struct cli_outputs {
     struct cli_labels labels; /* for outputs that are classes */
 };
 
-/* Copies the outputs of the last run and loads labels if they are needed. 0 or an exit code; so the others. */
-int cli_outputs_get(struct cli *cli, struct cli_outputs *outputs);
+/* Copies the outputs of the last run and loads labels if they are needed: by outputs that are classes, or, with
+ * `labels`, anyway. 0 or an exit code; so the others. */
+int cli_outputs_get(struct cli *cli, bool labels, struct cli_outputs *outputs);
 void cli_outputs_finish(struct cli_outputs *outputs);
 
 /* To the files of --output. */

@@ -12,6 +12,8 @@
 /* The timing model's clocks: mainline's 200 MHz to what the silicon runs at (specification, section 18). */
 #define LEAST_MHZ 200
 #define MOST_MHZ 1000
+/* What the first task of a submission costs more than others (specification, section 18). */
+#define SUBMIT_US 8
 
 static double stream_us(const struct mica_chip *chip, double mhz, const struct mica_job_report *reports, size_t count,
                         uint32_t inferences, uint32_t cores)
@@ -39,6 +41,8 @@ const struct mica_npu_family mica_rockchip = {
     .sim_set_clock = rk_sim_set_clock,
     .sim_run = rk_sim_run,
     .stream_us = stream_us,
+    .operations = rk_operations,
+    .operation_us = rk_operation_us,
 };
 
 /* Specification, sections 1, 2 and 18. */
@@ -52,6 +56,7 @@ const struct mica_chip mica_chip_rk3588 = {
     .cores = 3,
     .clock_least_mhz = LEAST_MHZ,
     .clock_most_mhz = MOST_MHZ,
+    .submit_us = SUBMIT_US,
     .identity = "rockchip,rk3588-rknn-core",
     .notes =
         "nothing that this compiler wrote has run on a board: programs follow the vendor compiler's, register by "
@@ -72,6 +77,7 @@ const struct mica_chip mica_chip_rk3566 = {
     .cores = 1,
     .clock_least_mhz = LEAST_MHZ,
     .clock_most_mhz = MOST_MHZ,
+    .submit_us = SUBMIT_US,
     .notes = "no mainline kernel drives this NPU: programs run on the simulator alone\n"
              "nothing that this compiler wrote has run on a board: convolutions follow the vendor compiler's programs, "
              "element-wise tasks are inferred from them and from RK3588's\n"

@@ -26,6 +26,7 @@ static int clear_environment(void **state)
     unsetenv("MICA_CORES");
     unsetenv("MICA_CLOCK");
     unsetenv("MICA_SPLIT");
+    unsetenv("MICA_PARTITION");
     return 0;
 }
 
@@ -117,9 +118,24 @@ static void an_unknown_option_names_the_known_ones(void **state)
     assert_int_equal(parse("Device", "auto"), -EINVAL);
     assert_string_equal(messages.last_error,
                         "unknown option \"Device\"; the options are device, profile, log_level, threads, "
-                        "on_chip, optimize, cores, clock, split");
+                        "on_chip, optimize, cores, clock, split, partition, fuse");
     assert_int_equal(parse(NULL, "auto"), -EINVAL);
     assert_int_equal(parse("", ""), -EINVAL);
+}
+
+static void partitions_are_all_or_by_cost(void **state)
+{
+    assert_int_equal(parse("partition", "cost:8000"), 0);
+    assert_int_equal(options.compile.cost_cpu_macs, 8000);
+    assert_int_equal(parse("partition", "all"), 0);
+    assert_int_equal(options.compile.cost_cpu_macs, 0);
+    assert_int_equal(parse("partition", "fast"), -EINVAL);
+    setenv("MICA_PARTITION", "cost:1", 1);
+    assert_int_equal(parse("device", "cpu"), 0);
+    assert_int_equal(options.compile.cost_cpu_macs, 1);
+    unsetenv("MICA_PARTITION");
+    assert_int_equal(parse("device", "cpu"), 0);
+    assert_int_equal(options.compile.cost_cpu_macs, 0);
 }
 
 static void bad_values_are_errors(void **state)
@@ -180,6 +196,7 @@ int main(void)
         CASE(a_bad_variable_is_named),
         CASE(numbers_of_the_device_start_at_one),
         CASE(an_unknown_option_names_the_known_ones),
+        CASE(partitions_are_all_or_by_cost),
         CASE(bad_values_are_errors),
         CASE(a_device_name_that_is_too_long_is_an_error),
         CASE(missing_arrays_and_values_are_errors),

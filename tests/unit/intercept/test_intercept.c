@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture.h"
+#include "analysis/capture.h"
 #include "fake.h"
 
 static char folder[256]; /* of the test that runs */
@@ -43,7 +43,7 @@ static int teardown(void **state)
 static int run_with(const char *kernel, const char *limit, const char *const *arguments)
 {
     char preload[1024], capture[300];
-    int status;
+    int status = 0;
     snprintf(preload, sizeof preload, "%s %s", INTERCEPTOR, kernel);
     snprintf(capture, sizeof capture, "%s/c", folder);
     pid_t child = fork();
@@ -115,13 +115,14 @@ static json_t *bo_of(const json_t *submit, size_t index)
 
 static size_t count_submits(const char *name)
 {
-    char path[512], error[512];
-    struct capture capture;
+    char path[512];
+    struct mica_log log = {0};
+    struct mica_recording capture;
     path_of(path, sizeof path, name);
-    if (capture_load(path, &capture, error, sizeof error))
-        fail_msg("%s", error);
+    if (mica_recording_load(path, &log, &capture))
+        fail_msg("%s", log.last_error);
     size_t count = capture.submit_count;
-    capture_release(&capture);
+    mica_recording_release(&capture);
     return count;
 }
 
@@ -388,22 +389,25 @@ static void nonsense_crashes_nothing(void **state)
 
 static void python_programs_are_recorded(void **state)
 {
-    static const char script[] = "import fcntl, mmap, os, struct, subprocess\n"
+    static const char script[] = "import ctypes, fcntl, os, struct, subprocess\n"
                                  "fd = os.open('/dev/dri/renderD128', os.O_RDWR)\n"
                                  "new = fcntl.ioctl(fd, 0xc0106442, struct.pack('<QII', 4096, 0x20000, 0))\n"
                                  "handle = struct.unpack('<QII', new)[2]\n"
                                  "subprocess.run(['true'], check=True)\n"
                                  "info = fcntl.ioctl(fd, 0xc0106443, struct.pack('<IIQ', handle, 0, 0))\n"
-                                 "memory = mmap.mmap(fd, 4096, offset=struct.unpack('<IIQ', info)[2])\n"
-                                 "memory[:4] = b'mica'\n"
-                                 "import ctypes\n"
+                                 "libc = ctypes.CDLL(None)\n"
+                                 "libc.mmap.restype = ctypes.POINTER(ctypes.c_ubyte)\n"
+                                 "libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,\n"
+                                 "                      ctypes.c_int, ctypes.c_long]\n"
+                                 "memory = libc.mmap(None, 4096, 3, 1, fd, struct.unpack('<IIQ', info)[2])\n"
+                                 "memory[0] = 109\n"
                                  "bos = ctypes.create_string_buffer(struct.pack('<IIQ', 3, handle, 0x400000))\n"
                                  "words = ctypes.create_string_buffer(struct.pack('<II', 1, 2))\n"
                                  "call = struct.pack('<6I3QIiQII', 0, 0, 0, 1, 0, 8, ctypes.addressof(bos), 0,\n"
                                  "                   ctypes.addressof(words), 8, 0, 0, 0, 0)\n"
                                  "fence = struct.unpack('<I', fcntl.ioctl(fd, 0xc0486446, call)[:4])[0]\n"
                                  "fcntl.ioctl(fd, 0x40206447, struct.pack('<4Iqq', 0, fence, 0, 0, 0, 0))\n"
-                                 "assert memory[0] == ord('m') ^ 0x5a\n";
+                                 "assert memory[0] == 109 ^ 0x5a\n";
     int status = run_with(FAKE, NULL, (const char *const[]){"python3", "-c", script, NULL});
     if (WEXITSTATUS(status) == 127)
         skip();
@@ -412,7 +416,7 @@ static void python_programs_are_recorded(void **state)
     assert_outcome("submit_0000/submit.json", "waited");
 }
 
-static const struct capture_bo *bo_at(const struct capture_submit *submit, uint64_t address)
+static const struct mica_recorded_bo *bo_at(const struct mica_recorded_submit *submit, uint64_t address)
 {
     for (size_t i = 0; i < submit->bo_count; i++)
         if (submit->bos[i].address == address)
@@ -421,7 +425,7 @@ static const struct capture_bo *bo_at(const struct capture_submit *submit, uint6
 }
 
 /* Zeros behind the end of either's file. */
-static void assert_same_contents(const struct capture_bo *a, const struct capture_bo *b)
+static void assert_same_contents(const struct mica_recorded_bo *a, const struct mica_recorded_bo *b)
 {
     size_t most = a->contents_size > b->contents_size ? a->contents_size : b->contents_size;
     for (size_t i = 0; i < most; i++)
@@ -431,26 +435,26 @@ static void assert_same_contents(const struct capture_bo *a, const struct captur
 
 static void assert_same_capture(const char *original)
 {
-    char path[512], error[512];
-    struct capture one, other;
+    char path[512];
+    struct mica_recording one, other;
     path_of(path, sizeof path, ".");
-    assert_int_equal(capture_load(original, &one, error, sizeof error), 0);
-    assert_int_equal(capture_load(path, &other, error, sizeof error), 0);
+    assert_int_equal(mica_recording_load(original, NULL, &one), 0);
+    assert_int_equal(mica_recording_load(path, NULL, &other), 0);
     assert_string_equal(one.driver, other.driver);
     assert_string_equal(one.chip, other.chip);
     assert_int_equal(one.submit_count, other.submit_count);
     for (size_t i = 0; i < one.submit_count; i++) {
-        const struct capture_submit *a = &one.submits[i], *b = &other.submits[i];
+        const struct mica_recorded_submit *a = &one.submits[i], *b = &other.submits[i];
         assert_int_equal(a->words, b->words);
         assert_memory_equal(a->stream, b->stream, a->words * sizeof *a->stream);
         for (size_t k = 0; k < a->bo_count; k++) {
-            const struct capture_bo *bo = bo_at(b, a->bos[k].address);
+            const struct mica_recorded_bo *bo = bo_at(b, a->bos[k].address);
             assert_non_null(bo);
             assert_same_contents(&a->bos[k], bo);
         }
     }
-    capture_release(&one);
-    capture_release(&other);
+    mica_recording_release(&one);
+    mica_recording_release(&other);
 }
 
 /* The interceptor writes down what the captures say that was submitted, and what TFLite says comes out. */

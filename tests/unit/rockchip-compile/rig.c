@@ -122,11 +122,14 @@ bool rig_run(struct rig *rig)
             return false;
         }
     partition_init(&partition, &rig->net, rig->inputs, rig->input_count, rig->outputs, rig->output_count);
-    struct mica_compile_options options = {.split = random_below(&rig->random, 4)};
+    struct mica_compile_options options = {.split = random_below(&rig->random, 4), .fuse = rig->fuse};
     if (family->compile(rig->chip, &partition, &options, NULL, &rig->net.log, &program))
         fail_msg("%s", rig->net.log.last_error);
     board_run(rig->chip, program, rig->data, random_below(&rig->random, 2));
     rig->tasks = program->job_count;
+    rig->fused = true;
+    for (uint32_t i = 0; i < program->job_count; i++)
+        rig->fused &= program->jobs[i].op + 1 != rig->net.graph->op_count;
     mica_program_destroy(program);
     partition_finish(&partition);
     return true;

@@ -16,7 +16,9 @@ struct rig {
     uint32_t input_count, output_count;
     uint8_t *data[RIG_TENSORS]; /* the host's bytes of each tensor */
     char reason[256];           /* why an operation was refused */
+    bool fuse;                  /* the compiler may */
     uint32_t tasks;             /* of the program that ran */
+    bool fused;                 /* none of them is the last operation's own */
 };
 
 void rig_open(struct rig *rig, const struct mica_chip *chip, uint64_t seed);

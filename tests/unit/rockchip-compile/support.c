@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,4 +116,19 @@ void partition_finish(struct mica_partition *partition)
     free((void *)partition->ops);
     free((void *)partition->inputs);
     free((void *)partition->outputs);
+}
+
+void *file_contents(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    fseek(file, 0, SEEK_END);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    void *data = aligned_alloc(64, (*size + 63) / 64 * 64);
+    assert_non_null(data);
+    assert_int_equal(fread(data, 1, *size, file), *size);
+    fclose(file);
+    return data;
 }

@@ -25,6 +25,9 @@ uint32_t random_below(struct random *random, uint32_t bound);             /* [0,
 int32_t random_between(struct random *random, int32_t low, int32_t high); /* both included */
 void random_bytes(struct random *random, void *data, size_t size);
 
+/* A file's bytes, aligned as flatbuffers want them, to be freed; NULL: it can't be opened. */
+void *file_contents(const char *path, size_t *size);
+
 /* ---- graphs --------------------------------------------------------------- */
 
 struct net {

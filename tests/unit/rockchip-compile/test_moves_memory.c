@@ -3,41 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "failing.h"
 #include "rig.h"
-
-/* ---- allocations that fail on demand (linked with --wrap) ------------------- */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static long allocations_left = -1; /* negative: no limit */
-
-static bool allowed(void)
-{
-    if (allocations_left == 0)
-        return false;
-    allocations_left -= allocations_left > 0;
-    return true;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return allowed() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return allowed() ? __real_calloc(count, size) : NULL;
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return allowed() ? __real_realloc(old, size) : NULL;
-}
 
 /* ---- graphs ------------------------------------------------------------------- */
 

@@ -181,6 +181,28 @@ static void means_are_within_one(void **state)
     assert_true(ran > 5);
 }
 
+/* Surfaces that are computed as rows of fewer channels, and shapes that can't be. */
+static void means_of_many_channels_are_exact(void **state)
+{
+    (void)state;
+    static const int32_t shapes[][3] = {{7, 7, 1280}, {7, 7, 1024}, {4, 4, 64},  {1, 9, 96}, {6, 5, 128},
+                                        {8, 8, 192},  {3, 2, 80},   {5, 5, 104}, {1, 1, 64}, {13, 1, 256}};
+    for (uint64_t n = 0; n < 2 * sizeof(shapes) / sizeof(shapes[0]); n++) {
+        const int32_t *shape = shapes[n / 2];
+        struct rig rig;
+        rig_open(&rig, chips[n % CHIPS], n + 1);
+        struct spec in = rig_image(&rig, 0.05, shape[0], shape[1], shape[2]), out = in;
+        out.dims[1] = out.dims[2] = 1;
+        int32_t from = rig_input(&rig, &in), to = rig_output(&rig, &out);
+        struct mica_op op = {.kind = MICA_OP_AVERAGE_POOL_2D};
+        op.window = (struct mica_window){.kernel_x = shape[1], .kernel_y = shape[0], .stride_x = 1, .stride_y = 1};
+        rig_op(&rig, op, "AVERAGE_POOL_2D", &from, 1, &to, 1);
+        assert_true(rig_run(&rig));
+        rig_check_cpu(&rig, to);
+        rig_close(&rig);
+    }
+}
+
 /* The image of a mean can't be larger than two steps of windows do. */
 static void refusals_say_why(void **state)
 {
@@ -195,9 +217,8 @@ static void refusals_say_why(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maximum_is_exact),
-        cmocka_unit_test(average_is_rounded_once),
-        cmocka_unit_test(means_are_within_one),
+        cmocka_unit_test(maximum_is_exact),     cmocka_unit_test(average_is_rounded_once),
+        cmocka_unit_test(means_are_within_one), cmocka_unit_test(means_of_many_channels_are_exact),
         cmocka_unit_test(refusals_say_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

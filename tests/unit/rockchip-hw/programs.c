@@ -102,9 +102,12 @@ struct programs programs_load(void)
     struct programs programs = {0};
     char path[512];
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
-        bool is_rk356x = strncmp(vectors[i], "rk3566", 6) == 0;
-        snprintf(path, sizeof(path), SPEC "vectors/%s/program.csv", vectors[i]);
-        load_table(&programs, path, vectors[i], is_rk356x ? RK_GENERATION_RK356X : RK_GENERATION_RK3588);
+        const char *name = vectors[i];
+        if (!name) /* gcc's undefined-behaviour sanitizer makes it think of that, and warn */
+            abort();
+        bool is_rk356x = strncmp(name, "rk3566", 6) == 0;
+        snprintf(path, sizeof(path), SPEC "vectors/%s/program.csv", name);
+        load_table(&programs, path, name, is_rk356x ? RK_GENERATION_RK356X : RK_GENERATION_RK3588);
     }
     load_table(&programs, SPEC "conv1x1-program.csv", "conv1x1-program", RK_GENERATION_RK3588);
     load_side_by_side(&programs, SPEC "rk3566-programs.csv");

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "captures.h"
+#include "analysis/capture.h"
 #include "npu/rockchip/hw/registers.h"
 #include "reference.h"
 #include "support.h"
@@ -21,11 +21,37 @@
 #define MEMORY_END 0x00200000u /* of all captures */
 #define OPENED 12u             /* more bits shifted out */
 
+struct captured {
+    struct mica_recording recording;
+    const uint32_t *tasks; /* of all jobs: address, count */
+    size_t task_count, expected_size;
+    const uint8_t *expected; /* the CPU's output 0 */
+    bool is_signed;          /* int8 */
+};
+
 static struct reference_registers registers;
+
+/* Maps all buffers of the one submission with their contents. */
+static void load(const char *name, struct bench *bench, struct captured *captured)
+{
+    char folder[512];
+    struct mica_log log = {0};
+    snprintf(folder, sizeof folder, "%s/%s/rk3588", CAPTURES, name);
+    if (mica_recording_load(folder, &log, &captured->recording))
+        fail_msg("%s", log.last_error);
+    assert_int_equal(captured->recording.submit_count, 1);
+    assert_int_equal(captured->recording.output_count, 1);
+    assert_int_equal(mica_recording_map(&captured->recording, 0, &bench->memory), 0);
+    captured->tasks = captured->recording.submits[0].stream;
+    captured->task_count = captured->recording.submits[0].words / 2;
+    captured->expected = captured->recording.outputs[0].expected;
+    captured->expected_size = captured->recording.outputs[0].size;
+    captured->is_signed = !captured->recording.outputs[0].flipped;
+}
 
 static void run_reference(const struct captured *captured, uint8_t *memory)
 {
-    for (uint32_t i = 0; i < captured->task_count; i++) {
+    for (size_t i = 0; i < captured->task_count; i++) {
         uint32_t count = captured->tasks[2 * i + 1];
         static uint64_t words[MAX_WORDS];
         assert_true(count <= MAX_WORDS);
@@ -37,12 +63,13 @@ static void run_reference(const struct captured *captured, uint8_t *memory)
 
 static void run_simulator(struct bench *bench, const struct captured *captured)
 {
-    uint32_t first = 0;
-    for (uint32_t i = 0; i < captured->job_count; first += captured->job_tasks[i++]) {
-        size_t count;
-        if (rk_sim_run(bench->sim, captured->tasks + 2 * first, 2 * captured->job_tasks[i], NULL, 0, &count))
+    const struct mica_recorded_submit *submit = &captured->recording.submits[0];
+    for (size_t i = 0; i < submit->job_count; i++) {
+        size_t count, words;
+        const uint32_t *tasks = mica_recording_job(submit, i, &words);
+        if (rk_sim_run(bench->sim, tasks, words, NULL, 0, &count))
             fail_msg("%s", bench->log.last_error);
-        assert_int_equal(count, captured->job_tasks[i]);
+        assert_int_equal(count, words / 2);
     }
 }
 
@@ -67,7 +94,7 @@ static uint8_t *copy_memory(const struct bench *bench)
 
 static void open_conversion(struct bench *bench, const struct captured *captured)
 {
-    for (uint32_t i = 0; i < captured->task_count; i++)
+    for (size_t i = 0; i < captured->task_count; i++)
         for (uint32_t j = 0; j < captured->tasks[2 * i + 1]; j++) {
             uint8_t *at = bench_at(bench, captured->tasks[2 * i] + 8 * j);
             uint64_t word;
@@ -112,11 +139,9 @@ static void run(const char *name, bool opened)
 {
     struct bench bench;
     struct captured captured;
-    char folder[512];
     int largest;
-    snprintf(folder, sizeof folder, "%s/%s", CAPTURES, name);
     bench_open(&bench, &bench_rk3588, NULL);
-    assert_true(captured_load(folder, &bench.memory, &captured));
+    load(name, &bench, &captured);
     if (opened)
         open_conversion(&bench, &captured);
     uint8_t *expected = copy_memory(&bench);
@@ -129,7 +154,7 @@ static void run(const char *name, bool opened)
     if (!opened && !captured.is_signed && strncmp(name, "add", 3))
         assert_in_range(largest, 0, 1);
     free(expected);
-    free(captured.expected);
+    mica_recording_release(&captured.recording);
     bench_close(&bench);
 }
 

@@ -192,14 +192,17 @@ static void device_options_are_checked_by_name_and_value(void **state)
     assert_int_equal(mica_device_configure(device, "on-chip", "1"), 0);
     assert_int_equal(mica_device_configure(device, "optimize", "size"), 0);
     assert_true(device->options.on_chip && device->options.optimize_size);
+    assert_int_equal(mica_device_configure(device, "fuse", "1"), 0);
+    assert_true(device->options.fuse);
+    assert_int_equal(mica_device_configure(device, "fuse", "0"), 0);
+    assert_false(device->options.fuse);
     assert_int_equal(mica_device_configure(device, "on-chip", "2"), -EINVAL);
     assert_string_equal(mica_last_error(context), "device option on-chip must be 0 or 1, not \"2\"");
     assert_int_equal(mica_device_configure(device, "optimize", ""), -EINVAL);
     assert_string_equal(mica_last_error(context), "device option optimize must be speed or size, not \"\"");
     assert_int_equal(mica_device_configure(device, "on_chip", "1"), -EINVAL);
-    assert_string_equal(
-        mica_last_error(context),
-        "there is no device option \"on_chip\"; the options are on-chip, optimize, cores, clock, split");
+    assert_string_equal(mica_last_error(context), "there is no device option \"on_chip\"; the options are on-chip, "
+                                                  "optimize, fuse, cores, clock, split, partition");
     assert_int_equal(mica_device_configure(device, NULL, "1"), -EINVAL);
     assert_int_equal(mica_device_configure(device, "on-chip", NULL), -EINVAL);
     assert_true(device->options.on_chip && device->options.optimize_size);

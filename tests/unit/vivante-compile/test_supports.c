@@ -18,6 +18,7 @@ struct conv {
     struct spec in, filter, out;
     struct mica_op op;
     bool depthwise, computed_weights, per_channel;
+    uint8_t weight; /* all of them */
 };
 
 static struct conv usual(void)
@@ -49,6 +50,8 @@ static const char *ask(struct conv conv)
     struct net net;
     net_open(&net);
     void *data = calloc(1, 1 << 20);
+    assert_non_null(data);
+    memset(data, conv.weight, 1 << 20);
     int32_t inputs[2] = {net_tensor(&net, &conv.in, NULL), 0}, out = net_tensor(&net, &conv.out, NULL);
     inputs[1] = conv.per_channel ? per_channel_weights(&net, &conv.filter, data)
                                  : net_tensor(&net, &conv.filter, conv.computed_weights ? NULL : data);
@@ -83,7 +86,10 @@ static void windows_the_cores_lack_are_refused(void **state)
     struct conv conv = usual();
     conv.op.window.dilation_x = conv.op.window.dilation_y = 2;
     conv.op.window.padding = (struct mica_padding){2, 2, 2, 2};
-    assert_refused(conv, "dilation 2x2");
+    assert_null(ask(conv)); /* 5x5 with zeros */
+    conv.op.window.dilation_x = conv.op.window.dilation_y = 6;
+    conv.op.window.padding = (struct mica_padding){6, 6, 6, 6};
+    assert_refused(conv, "kernel 13x13, with its dilation");
 
     conv = usual();
     conv.op.window.stride_x = 2;
@@ -115,11 +121,14 @@ static void quantization_the_cores_lack_is_refused(void **state)
     conv.in.zero_point = conv.out.zero_point = conv.filter.zero_point = 0;
     assert_null(ask(conv));
     conv.per_channel = true;
+    assert_null(ask(conv));
+    conv.weight = 1; /* so that sums are not zero all the time */
+    conv.out.scale = 1e-9f;
     assert_refused(conv, "per channel");
 
     conv = usual();
-    conv.op.window.activation = MICA_ACT_RELU6; /* 255 * 0.05 = 12.75 */
-    assert_refused(conv, "activation");
+    conv.op.window.activation = MICA_ACT_RELU6; /* 255 * 0.05 = 12.75: a job more clamps at 120 */
+    assert_null(ask(conv));
     conv.out.scale = 6.0f / 255.0f;
     assert_null(ask(conv));
 
@@ -153,6 +162,9 @@ static void what_the_descriptor_can_not_hold_is_refused(void **state)
     conv.op.window.depth_multiplier = 2;
     conv.out.dims[3] = conv.filter.dims[3] = 8;
     conv.filter.dims[0] = 1;
+    assert_null(ask(conv));
+    conv.in.dims[3] = 8190; /* all channels go into one job */
+    conv.out.dims[3] = conv.filter.dims[3] = 16380;
     assert_refused(conv, "depth multiplier 2");
 }
 

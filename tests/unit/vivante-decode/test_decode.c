@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 
-#include "capture.h"
+#include "analysis/capture.h"
 #include "npu/program.h"
 #include "npu/vivante/decode/decode.h"
 #include "npu/vivante/hw/states.h"
@@ -73,23 +73,23 @@ static const struct viv_chip *chip_of(const char *name)
 
 static void decode_capture(const char *folder, struct heard *heard, bool weights)
 {
-    struct capture capture;
+    struct mica_recording capture;
     struct mica_device_memory memory;
-    char error[256] = "";
-    if (capture_load(folder, &capture, error, sizeof error))
-        fail_msg("%s: %s", folder, error);
+    struct mica_log log = {0};
+    if (mica_recording_load(folder, &log, &capture))
+        fail_msg("%s: %s", folder, log.last_error);
     assert_int_equal(mica_device_memory_create(&memory), 0);
     struct mica_decode_memory reader = {&memory, at};
     struct mica_decode_sink sink = {heard, hear_open, hear_field, hear_close};
     struct viv_decode decode = {chip_of(capture.chip), &sink, &reader, weights};
     assert_non_null(decode.chip);
     for (size_t i = 0; i < capture.submit_count; i++) {
-        assert_int_equal(capture_map(&capture, i, &memory), 0);
+        assert_int_equal(mica_recording_map(&capture, i, &memory), 0);
         viv_decode_stream(&decode, capture.submits[i].stream, capture.submits[i].words);
     }
     assert_int_equal(heard->depth, 0);
     mica_device_memory_destroy(&memory);
-    capture_release(&capture);
+    mica_recording_release(&capture);
 }
 
 static void every_capture_decodes(void **state)

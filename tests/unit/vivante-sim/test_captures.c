@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture.h"
+#include "analysis/capture.h"
 #include "npu/vivante/hw/states.h"
 #include "reference.h"
 
@@ -38,33 +38,33 @@ static bool is_defective(const char *name)
     return false;
 }
 
-static void compare_memory(const struct capture *capture, size_t submit, const struct bench *a, const uint8_t *b)
+static void compare_memory(const struct mica_recording *capture, size_t submit, const struct bench *a, const uint8_t *b)
 {
     for (size_t i = 0; i < capture->submits[submit].bo_count; i++) {
-        const struct capture_bo *bo = &capture->submits[submit].bos[i];
+        const struct mica_recorded_bo *bo = &capture->submits[submit].bos[i];
         if (memcmp(a->memory.base + bo->address, b + bo->address, bo->size))
             fail_msg("the buffer at 0x%llx is not what the reference makes of it", (unsigned long long)bo->address);
     }
 }
 
 /* Bytes of the output that differ from the CPU's; *largest gets the largest difference. */
-static size_t differences(const struct capture *capture, const struct bench *bench, int *largest)
+static size_t differences(const struct mica_recording *capture, const struct bench *bench, int *largest)
 {
     uint32_t address;
     size_t different = 0;
     *largest = 0;
-    assert_true(capture_output_address(capture, &bench->memory, &address));
-    for (size_t i = 0; i < capture->expected_size; i++) {
-        int expected = capture->expected[i] ^ (capture->expected_signed ? 0x80 : 0);
+    assert_true(mica_recording_locate(capture, &capture->outputs[0], &bench->memory, &address));
+    for (size_t i = 0; i < capture->outputs[0].size; i++) {
+        int expected = capture->outputs[0].expected[i] ^ (capture->outputs[0].flipped ? 0x80 : 0);
         int difference = abs(bench->memory.base[address + i] - expected);
         different += difference != 0;
         *largest = difference > *largest ? difference : *largest;
     }
-    print_message("  %zu of %zu bytes differ from the CPU's\n", different, capture->expected_size);
+    print_message("  %zu of %zu bytes differ from the CPU's\n", different, capture->outputs[0].size);
     return different;
 }
 
-static bool writable(const struct capture_submit *submit, uint32_t address)
+static bool writable(const struct mica_recorded_submit *submit, uint32_t address)
 {
     for (size_t i = 0; i < submit->bo_count; i++)
         if (submit->bos[i].access & MICA_ACCESS_WRITE && address >= submit->bos[i].address &&
@@ -78,8 +78,8 @@ static bool writable(const struct capture_submit *submit, uint32_t address)
  * format wants the kernels of a core to take turns. Read as the format says,
  * output offsets are weights, and the first of them is what the device faults on.
  */
-static void faults_at_the_first_wild_offset(const struct capture *capture, size_t submit, const struct bench *bench,
-                                            int result)
+static void faults_at_the_first_wild_offset(const struct mica_recording *capture, size_t submit,
+                                            const struct bench *bench, int result)
 {
     const uint32_t *stream = capture->submits[submit].stream;
     uint32_t planes[64];
@@ -98,21 +98,21 @@ static void faults_at_the_first_wild_offset(const struct capture *capture, size_
     print_message("  %s\n", bench->log.last_error);
 }
 
-static void load(const char *folder, struct capture *capture)
+static void load(const char *folder, struct mica_recording *capture)
 {
-    char error[512];
-    if (capture_load(folder, capture, error, sizeof error))
-        fail_msg("%s", error);
+    struct mica_log log = {0};
+    if (mica_recording_load(folder, &log, capture))
+        fail_msg("%s", log.last_error);
 }
 
 /* Runs the submissions until one is refused. */
-static int run_submits(const struct capture *capture, struct bench *bench)
+static int run_submits(const struct mica_recording *capture, struct bench *bench)
 {
     for (size_t i = 0; i < capture->submit_count; i++) {
-        const struct capture_submit *submit = &capture->submits[i];
+        const struct mica_recorded_submit *submit = &capture->submits[i];
         struct mica_job_report reports[64];
         size_t count;
-        assert_int_equal(capture_map(capture, i, &bench->memory), 0);
+        assert_int_equal(mica_recording_map(capture, i, &bench->memory), 0);
         int result = viv_sim_run(bench->sim, submit->stream, submit->words, reports, 64, &count);
         if (result)
             return result;
@@ -123,7 +123,7 @@ static int run_submits(const struct capture *capture, struct bench *bench)
 /* V7 streams: against the reference and the CPU. */
 static void run_v7(const struct mica_chip *chip, const char *name, const char *folder)
 {
-    struct capture capture;
+    struct mica_recording capture;
     struct bench bench;
     struct mica_device_memory other;
     int largest;
@@ -132,11 +132,11 @@ static void run_v7(const struct mica_chip *chip, const char *name, const char *f
     viv_sim_read_v7(bench.sim);
     assert_int_equal(mica_device_memory_create(&other), 0);
     for (size_t i = 0; i < capture.submit_count; i++) {
-        const struct capture_submit *submit = &capture.submits[i];
+        const struct mica_recorded_submit *submit = &capture.submits[i];
         struct mica_job_report reports[64];
         size_t count;
-        assert_int_equal(capture_map(&capture, i, &bench.memory), 0);
-        assert_int_equal(capture_map(&capture, i, &other), 0);
+        assert_int_equal(mica_recording_map(&capture, i, &bench.memory), 0);
+        assert_int_equal(mica_recording_map(&capture, i, &other), 0);
         int result = viv_sim_run(bench.sim, submit->stream, submit->words, reports, 64, &count);
         if (!strcmp(name, FC) && i == 1) {
             faults_at_the_first_wild_offset(&capture, i, &bench, result);
@@ -150,7 +150,7 @@ static void run_v7(const struct mica_chip *chip, const char *name, const char *f
     assert_int_equal(differences(&capture, &bench, &largest) == 0, !is_defective(name));
     mica_device_memory_destroy(&other);
     bench_close(&bench);
-    capture_release(&capture);
+    mica_recording_release(&capture);
 }
 
 static void run_a311d(const char *name, const char *folder)
@@ -160,7 +160,7 @@ static void run_a311d(const char *name, const char *folder)
 
 static void run_s905d3(const char *name, const char *folder)
 {
-    struct capture capture;
+    struct mica_recording capture;
     struct bench bench;
     load(folder, &capture);
     bench_open_chip(&bench, &bench_s905d3, NULL);
@@ -168,13 +168,13 @@ static void run_s905d3(const char *name, const char *folder)
     assert_non_null(strstr(bench.log.last_error, "V7"));
     assert_non_null(strstr(bench.log.last_error, "which this chip can't read"));
     bench_close(&bench);
-    capture_release(&capture);
+    mica_recording_release(&capture);
     run_v7(&bench_s905d3, name, folder);
 }
 
 static void run_imx8mp(const char *name, const char *folder)
 {
-    struct capture capture;
+    struct mica_recording capture;
     struct bench bench;
     int largest;
     load(folder, &capture);
@@ -185,7 +185,7 @@ static void run_imx8mp(const char *name, const char *folder)
     assert_int_equal(different, strcmp(name, ADD) ? 0 : 66);
     assert_in_range(largest, 0, 1);
     bench_close(&bench);
-    capture_release(&capture);
+    mica_recording_release(&capture);
 }
 
 static void run_chip(const char *chip, void (*run)(const char *name, const char *folder))

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture.h"
+#include "analysis/capture.h"
 #include "npu/program.h"
 
 #define MOST_BOS 256
@@ -70,7 +70,7 @@ static int etnaviv_create(int node, struct buffer *buffer)
     return ioctl(node, 0xc0106443, &info) ? complain("GEM_INFO") : map(node, buffer, info.offset);
 }
 
-static int etnaviv_submit(int node, const struct capture_submit *submit)
+static int etnaviv_submit(int node, const struct mica_recorded_submit *submit)
 {
     struct {
         uint32_t flags, handle;
@@ -153,7 +153,7 @@ static int rocket_create(int node, struct buffer *buffer)
     return map(node, buffer, offset);
 }
 
-static int rocket_job(int node, const struct capture_submit *submit, const uint32_t *tasks, size_t words)
+static int rocket_job(int node, const struct mica_recorded_submit *submit, const uint32_t *tasks, size_t words)
 {
     uint32_t in[MOST_BOS], out[MOST_BOS];
     struct {
@@ -182,12 +182,12 @@ static int rocket_job(int node, const struct capture_submit *submit, const uint3
     return ioctl(node, 0x40106442, &prep) ? complain("PREP_BO") : 0;
 }
 
-static int rocket_submit(int node, const struct capture_submit *submit)
+static int rocket_submit(int node, const struct mica_recorded_submit *submit)
 {
     int failed = 0;
     for (size_t job = 0; !failed && job < submit->job_count; job++) {
         size_t words;
-        const uint32_t *tasks = capture_job(submit, job, &words);
+        const uint32_t *tasks = mica_recording_job(submit, job, &words);
         failed = rocket_job(node, submit, tasks, words);
     }
     return failed;
@@ -201,11 +201,11 @@ static int compare_addresses(const void *a, const void *b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static int create_buffers(int node, bool rocket, const struct capture *capture)
+static int create_buffers(int node, bool rocket, const struct mica_recording *capture)
 {
     for (size_t i = 0; i < capture->submit_count; i++)
         for (size_t k = 0; k < capture->submits[i].bo_count; k++) {
-            const struct capture_bo *bo = &capture->submits[i].bos[k];
+            const struct mica_recorded_bo *bo = &capture->submits[i].bos[k];
             if (find(bo->address) || buffer_count == MOST_BOS)
                 continue;
             buffers[buffer_count++] = (struct buffer){.address = bo->address, .size = bo->size};
@@ -217,10 +217,10 @@ static int create_buffers(int node, bool rocket, const struct capture *capture)
     return 0;
 }
 
-static int run(int node, bool rocket, const struct capture *capture)
+static int run(int node, bool rocket, const struct mica_recording *capture)
 {
     for (size_t i = 0; i < capture->submit_count; i++) {
-        const struct capture_submit *submit = &capture->submits[i];
+        const struct mica_recorded_submit *submit = &capture->submits[i];
         for (size_t k = 0; k < submit->bo_count; k++)
             if (submit->bos[k].contents)
                 memcpy(find(submit->bos[k].address)->map, submit->bos[k].contents, submit->bos[k].contents_size);
@@ -231,23 +231,22 @@ static int run(int node, bool rocket, const struct capture *capture)
 }
 
 /* Where output 0 is, the descriptors or registers in memory say. */
-static bool locate(bool rocket, const struct capture *capture, uint32_t *address)
+static bool locate(const struct mica_recording *capture, uint32_t *address)
 {
     struct mica_device_memory memory;
     bool found = !mica_device_memory_create(&memory);
     for (size_t i = 0; found && i < capture->submit_count; i++)
-        found = !capture_map(capture, i, &memory);
-    found = found && (rocket ? capture_rocket_output_address(capture, &memory, address)
-                             : capture_output_address(capture, &memory, address));
+        found = !mica_recording_map(capture, i, &memory);
+    found = found && mica_recording_locate(capture, &capture->outputs[0], &memory, address);
     mica_device_memory_destroy(&memory);
     return found;
 }
 
-static int judge(bool rocket, const struct capture *capture)
+static int judge(bool rocket, const struct mica_recording *capture)
 {
     uint32_t address = 0;
     size_t wrong = 0;
-    if (!locate(rocket, capture, &address)) {
+    if (!locate(capture, &address)) {
         fprintf(stderr, "client: no output found\n");
         return 1;
     }
@@ -255,25 +254,25 @@ static int judge(bool rocket, const struct capture *capture)
     for (size_t i = 0; i < buffer_count; i++)
         if (address >= buffers[i].address && address - buffers[i].address < buffers[i].size)
             buffer = &buffers[i];
-    for (size_t i = 0; i < capture->expected_size; i++) {
-        size_t at = address - buffer->address + capture_output_offset(capture, i);
-        int got = buffer->map[at] ^ (capture->expected_signed ? 0x80 : 0);
-        wrong += abs(got - capture->expected[i]) > (rocket ? 1 : 0);
+    for (size_t i = 0; i < capture->outputs[0].size; i++) {
+        size_t at = address - buffer->address + mica_recorded_offset(&capture->outputs[0], i);
+        int got = buffer->map[at] ^ (capture->outputs[0].flipped ? 0x80 : 0);
+        wrong += abs(got - capture->outputs[0].expected[i]) > (rocket ? 1 : 0);
     }
-    printf("%zu of %zu bytes are not the CPU's\n", wrong, capture->expected_size);
+    printf("%zu of %zu bytes are not the CPU's\n", wrong, capture->outputs[0].size);
     return wrong != 0;
 }
 
 int main(int argc, char **argv)
 {
-    struct capture capture;
-    char error[256] = "";
+    struct mica_recording capture;
+    struct mica_log log = {0};
     if (argc != 3)
         return 2;
     if (access(argv[1], R_OK))
         return 77;
-    if (capture_load(argv[1], &capture, error, sizeof error)) {
-        fprintf(stderr, "client: %s\n", error);
+    if (mica_recording_load(argv[1], &log, &capture)) {
+        fprintf(stderr, "client: %s\n", log.last_error);
         return 1;
     }
     bool rocket = !strcmp(capture.driver, "rocket");
@@ -285,6 +284,6 @@ int main(int argc, char **argv)
         if (buffers[i].map)
             munmap(buffers[i].map, buffers[i].size);
     close(node);
-    capture_release(&capture);
+    mica_recording_release(&capture);
     return failed;
 }

@@ -338,6 +338,14 @@ static void copies_of_the_descriptor_are_the_file(void **state)
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+    /* A child in this process's memory closes descriptors of its own. */
+    child = vfork();
+    if (child == 0) {
+        close(node);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(call(MICA_ROCKET_PREP_BO, &prep), 0);
     /* A number that was the node's and is another file's now. */
     int other = open("/dev/null", O_RDWR);
     assert_int_equal(other, original);

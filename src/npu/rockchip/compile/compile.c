@@ -7,10 +7,11 @@
 static int check_supported(const struct mica_chip *chip, const struct mica_partition *partition, struct mica_log *log)
 {
     char reason[256];
-    for (uint32_t i = 0; i < partition->op_count; i++)
-        if (rk_supports(chip, partition->graph, partition->ops[i], reason, sizeof(reason)))
-            return mica_fail(log, -ENOTSUP, "operation %u can't be compiled for the NPU: %s", partition->ops[i],
-                             reason);
+    for (uint32_t i = 0; i < partition->op_count; i++) {
+        int error = rk_supports(chip, partition->graph, partition->ops[i], reason, sizeof(reason));
+        if (error)
+            return mica_fail(log, error, "operation %u can't be compiled for the NPU: %s", partition->ops[i], reason);
+    }
     return partition->op_count ? 0 : mica_fail(log, -EINVAL, "a partition without operations can't be compiled");
 }
 

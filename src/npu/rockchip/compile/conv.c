@@ -4,6 +4,7 @@
  * idle. Where the stride is 2, two columns of c channels are as well one column of 2c: the same bytes for the host, and
  * a kernel of 3 columns becomes one of 2, which takes two thirds of the time.
  */
+#include "npu/rockchip/compile/fusion.h"
 #include "npu/rockchip/compile/layer.h"
 #include "npu/rockchip/compile/refuse.h"
 #include "npu/rockchip/compile/weighted.h"
@@ -132,7 +133,14 @@ int rk_supports_conv(const struct rk_chip *chip, const struct mica_graph *graph,
     return rk_layer_supports(chip, graph, op, 0, rk_describe_conv, reason, size);
 }
 
+int rk_lower_conv_added(struct rk_plan *plan, uint32_t op, const struct rk_addend *addend, uint32_t out)
+{
+    return rk_layer_lower_added(plan, op, 0, rk_describe_conv, addend, out);
+}
+
 int rk_lower_conv(struct rk_plan *plan, uint32_t op)
 {
+    if (rk_is_fused(plan, op)) /* the addition sees to it */
+        return 0;
     return rk_layer_lower(plan, op, 0, rk_describe_conv);
 }

@@ -129,8 +129,7 @@ static void set_table(struct rk_builder *to)
     rk_put(to, RK_DPU_LUT_LO_END_LUT_LO_END, TABLE_END);
 }
 
-static void set_operand(struct rk_builder *to, const struct rk_dpu_stages *stages, const struct rk_cube *b,
-                        uint32_t atom, uint64_t plane)
+void rk_dpu_put_operand(struct rk_builder *to, const struct rk_dpu_stages *stages)
 {
     static const uint32_t codes[] = {
         [RK_DPU_ALU_MAX] = ALU_MAX, [RK_DPU_ALU_MIN] = ALU_MIN, [RK_DPU_ALU_ADD] = ALU_ADD, [RK_DPU_MULTIPLY] = 0};
@@ -145,12 +144,18 @@ static void set_operand(struct rk_builder *to, const struct rk_dpu_stages *stage
     rk_put(to, RK_DPU_EW_CVT_SCALE_VALUE_EW_OP_CVT_SHIFT, stages->b_scale.shift);
     rk_put(to, RK_DPU_RDMA_RDMA_ERDMA_CFG_ERDMA_DATA_MODE, MODE_PER_ELEMENT);
     put_on(to, RK_GENERATION_RK3588, RK_DPU_RDMA_RDMA_ERDMA_CFG_ERDMA_DATA_SIZE, OPERAND_8_BIT);
+}
+
+static void set_operand(struct rk_builder *to, const struct rk_dpu_stages *stages, const struct rk_cube *b,
+                        uint32_t atom, uint64_t plane)
+{
+    rk_dpu_put_operand(to, stages);
     rk_put(to, RK_DPU_RDMA_RDMA_EW_SURF_STRIDE_EW_SURF_STRIDE, (uint32_t)(b->surface / atom));
     /* "Plane less 8" in the vendor's programs, purpose unknown (specification, section 17). */
     put_on(to, RK_GENERATION_RK356X, RK_DPU_RDMA_RK356X_UNKNOWN_503C_VALUE, (uint32_t)plane - 8);
 }
 
-static void set_third_stage(struct rk_builder *to, const struct rk_dpu_stages *stages)
+void rk_dpu_put_third_stage(struct rk_builder *to, const struct rk_dpu_stages *stages)
 {
     bool operand = stages->combine != RK_DPU_NOTHING, relu = stages->relu && operand;
     rk_put(to, RK_DPU_EW_CFG_EW_BYPASS, !operand && !stages->table);
@@ -188,7 +193,7 @@ bool rk_dpu_registers(struct rk_registers *registers, const struct rk_chip *chip
     set_second_stage(to, stages);
     if (stages->table)
         set_table(to);
-    set_third_stage(to, stages);
+    rk_dpu_put_third_stage(to, stages);
     set_reading(to);
     if (stages->combine != RK_DPU_NOTHING)
         set_operand(to, stages, &task->b, chip->atom, plane);

@@ -6,6 +6,7 @@
 #ifndef MICA_ROCKCHIP_COMPILE_DPU_TASK_H
 #define MICA_ROCKCHIP_COMPILE_DPU_TASK_H
 
+#include "npu/rockchip/compile/builder.h"
 #include "npu/rockchip/compile/plan.h"
 
 /* 13-bit sizes less one; "stay below 8191" (specification, section 19). */
@@ -55,9 +56,20 @@ struct rk_dpu_task {
 /* Stages that change nothing. */
 struct rk_dpu_stages rk_dpu_copy(void);
 
+/*
+ * Has the stages clamp to [min, max] if they can do so exactly: below at the zero point, above at a value that the
+ * output stage makes exactly `max` of. What lies at the ends of the type saturation does.
+ */
+bool rk_dpu_clamp(struct rk_dpu_stages *stages, int32_t min, int32_t max);
+
 /* Registers of a task over `w` x `h` pixels of a cube with `channels` channels; false: a field is too small. */
 bool rk_dpu_registers(struct rk_registers *registers, const struct rk_chip *chip, const struct rk_dpu_task *task,
                       uint32_t w, uint32_t h, uint32_t channels);
+
+/* The third stage: combination, table, clamp; all of it off for stages that have none. */
+void rk_dpu_put_third_stage(struct rk_builder *to, const struct rk_dpu_stages *stages);
+/* How the second cube is read and converted, but for where it is. */
+void rk_dpu_put_operand(struct rk_builder *to, const struct rk_dpu_stages *stages);
 
 /* Appends as few tasks as the fields allow. */
 int rk_dpu_lower(struct rk_plan *plan, const struct rk_dpu_task *task);

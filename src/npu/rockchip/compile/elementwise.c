@@ -130,11 +130,7 @@ static int32_t first_reaching(struct rk_scale out, int32_t steps)
     return (int32_t)high;
 }
 
-/*
- * Has the stages clamp to [min, max] if they can do so exactly: below at the zero point, above at a value that the
- * output stage makes exactly `max` of. What lies at the ends of the type saturation does.
- */
-static bool clamp_exactly(struct rk_dpu_stages *stages, int32_t min, int32_t max)
+bool rk_dpu_clamp(struct rk_dpu_stages *stages, int32_t min, int32_t max)
 {
     if (min <= INT8_MIN && max >= INT8_MAX)
         return true;
@@ -173,7 +169,7 @@ int rk_lower_elementwise(struct rk_plan *plan, const struct rk_elementwise *elem
     if (problem)
         return mica_fail(plan->log, -ENOTSUP, "an element-wise operation can't run: %s", problem);
     struct rk_dpu_task task = {e.op, "EW", e.a, e.b, e.out, stages_of(&e)};
-    if (clamp_exactly(&task.stages, e.min, e.max))
+    if (rk_dpu_clamp(&task.stages, e.min, e.max))
         return rk_dpu_lower(plan, &task);
     return lower_clamped(plan, &task, e.min, e.max);
 }

@@ -7,6 +7,7 @@
 #include "npu/rockchip/compile/broadcast.h"
 #include "npu/rockchip/compile/constant_operand.h"
 #include "npu/rockchip/compile/dpu_task.h"
+#include "npu/rockchip/compile/fusion.h"
 #include "npu/rockchip/compile/refuse.h"
 #include "util/checked.h"
 
@@ -141,9 +142,24 @@ static int operand(struct rk_plan *plan, uint32_t op_index, uint32_t input, stru
     return rk_lower_broadcast(plan, op_index, *cube, rk_stored_zero(in), rk_shape_of(out), cube);
 }
 
+/* The convolution that waited for this addition, with it or alone. */
+static int lower_with(struct rk_plan *plan, uint32_t conv, const struct rk_elementwise *e)
+{
+    const struct mica_op *op = &plan->graph->ops[e->op], *first = &plan->graph->ops[conv];
+    int error = rk_lower_fused(plan, conv, *e, (uint32_t)op->outputs[0]);
+    if (error != RK_UNFUSED)
+        return error;
+    error = rk_lower_conv_added(plan, conv, NULL, (uint32_t)first->outputs[0]);
+    return error ? error : RK_UNFUSED;
+}
+
 int rk_lower_elementwise_op(struct rk_plan *plan, uint32_t op_index)
 {
     struct rk_elementwise e = describe(plan->graph, op_index);
+    uint32_t conv = rk_fused_conv(plan, op_index);
+    int done = conv == RK_NONE ? RK_UNFUSED : lower_with(plan, conv, &e);
+    if (done != RK_UNFUSED)
+        return done;
     if (rk_has_constant_operand(plan, &e))
         return rk_lower_constant_operand(plan, &e);
     int error = operand(plan, op_index, 0, &e.a);

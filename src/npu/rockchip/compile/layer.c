@@ -7,6 +7,7 @@
 
 #include "npu/rockchip/compile/refuse.h"
 #include "npu/rockchip/compile/requant.h"
+#include "npu/rockchip/compile/select.h"
 #include "npu/rockchip/compile/weighted.h"
 #include "util/checked.h"
 
@@ -22,10 +23,8 @@ void rk_layer_begin(const struct mica_graph *graph, const struct mica_op *op, ui
     layer->out = mica_op_output(graph, op, 0);
     layer->activation = activation;
     struct rk_weighted *weighted = &layer->weighted;
-    *weighted = (struct rk_weighted){.kernel_w = 1, .kernel_h = 1, .stride_x = 1, .stride_y = 1};
-    weighted->dilation_x = weighted->dilation_y = weighted->spread_x = weighted->spread_y = 1;
-    weighted->in.shape = rk_shape_of(layer->in);
-    weighted->out.shape = rk_shape_of(layer->out);
+    struct rk_cube in = {.shape = rk_shape_of(layer->in)}, out = {.shape = rk_shape_of(layer->out)};
+    *weighted = rk_weighted_plain(0, in, out);
     weighted->in_zero = rk_stored_zero(layer->in);
     weighted->out_zero = rk_stored_zero(layer->out);
     rk_activation_range(activation, layer->out, &weighted->min, &weighted->max);
@@ -246,14 +245,15 @@ static void fit_output(const struct rk_plan *plan, struct rk_cube cube, struct r
         weighted->out.line = (uint64_t)shape.w * plan->chip->atom;
 }
 
-int rk_layer_lower(struct rk_plan *plan, uint32_t op_index, uint32_t data, rk_describe_layer *describe)
+int rk_layer_lower_added(struct rk_plan *plan, uint32_t op_index, uint32_t data, rk_describe_layer *describe,
+                         const struct rk_addend *addend, uint32_t result)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
     struct rk_layer layer;
     struct rk_cube in, out;
     int error = rk_plan_value(plan, (uint32_t)op->inputs[data], &in);
     if (!error)
-        error = rk_plan_result(plan, (uint32_t)op->outputs[0], &out);
+        error = rk_plan_result(plan, result, &out);
     if (error)
         return error;
     const char *problem = describe(plan->chip, plan->graph, op, in.shape, &layer);
@@ -262,10 +262,17 @@ int rk_layer_lower(struct rk_plan *plan, uint32_t op_index, uint32_t data, rk_de
     layer.weighted.op = op_index;
     layer.weighted.macs = mica_op_macs(plan->graph, op);
     layer.weighted.in = in;
+    layer.weighted.addend = addend;
     fit_output(plan, out, &layer.weighted);
     struct constants constants = {0};
     error =
         attach_constants(&layer, &constants) ? rk_lower_weighted(plan, &layer.weighted) : mica_fail_nomem(plan->log);
     constants_finish(&constants);
     return error;
+}
+
+int rk_layer_lower(struct rk_plan *plan, uint32_t op_index, uint32_t data, rk_describe_layer *describe)
+{
+    uint32_t result = (uint32_t)plan->graph->ops[op_index].outputs[0];
+    return rk_layer_lower_added(plan, op_index, data, describe, NULL, result);
 }

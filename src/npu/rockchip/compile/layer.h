@@ -40,6 +40,9 @@ void rk_layer_window(const struct mica_window *window, struct rk_weighted *weigh
 int rk_layer_supports(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op, uint32_t data,
                       rk_describe_layer *describe, char *reason, size_t size);
 int rk_layer_lower(struct rk_plan *plan, uint32_t op, uint32_t data, rk_describe_layer *describe);
+/* With an addend, and another tensor for the result; RK_UNFUSED: it can't be. */
+int rk_layer_lower_added(struct rk_plan *plan, uint32_t op, uint32_t data, rk_describe_layer *describe,
+                         const struct rk_addend *addend, uint32_t result);
 
 /* In which form a convolution reads its input: see conv.c. */
 struct rk_form {

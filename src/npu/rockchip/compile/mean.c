@@ -81,6 +81,56 @@ const char *rk_mean_problem(const struct rk_chip *chip, const struct rk_mean *me
     return rk_ones_problem(chip, &ones);
 }
 
+/* ---- surfaces as rows -------------------------------------------------------------- */
+
+/* Rows of pixels that all of them make, each as wide as a window; as few as there are. 0: too many either way. */
+static uint32_t rows_of(uint32_t pixels)
+{
+    for (uint32_t rows = 1; rows <= RK_MAX_STRIDE; rows++)
+        if (pixels % rows == 0 && pixels / rows <= RK_MAX_KERNEL)
+            return rows;
+    return 0;
+}
+
+/* Surfaces side by side that a depthwise group of channels has room for: a divisor of all. */
+static uint32_t abreast(const struct rk_chip *chip, uint32_t surfaces)
+{
+    uint32_t most = chip->depthwise_group / chip->atom;
+    while (surfaces % most || most * chip->atom % RK_CHANNEL_STEP)
+        if (--most == 0)
+            return 0;
+    return most;
+}
+
+/*
+ * One mean a channel leaves most of the engine idle, which computes runs of 16 pixels. Surfaces stand behind each
+ * other, so the image is as well one of fewer channels and more rows, and a pixel for every few surfaces comes out, in
+ * the very places that the channels have. False: it is not, or not dense.
+ */
+static bool stack(const struct rk_plan *plan, struct rk_ones *ones)
+{
+    struct rk_shape in = ones->in.shape;
+    uint32_t atom = plan->chip->atom, pixels = in.w * in.h, surfaces = in.c / atom, rows = rows_of(pixels);
+    uint32_t lanes = in.c % atom ? 0 : abreast(plan->chip, surfaces);
+    if (ones->out.shape.w * ones->out.shape.h != 1 || !rows || !lanes || !rk_cube_is_flat(plan, &ones->in) ||
+        ones->in.surface != (uint64_t)pixels * atom || ones->out.surface != atom)
+        return false;
+    uint32_t windows = surfaces / lanes;
+    struct rk_shape shape = {pixels / rows, rows * windows, lanes * atom}, out = {1, windows, lanes * atom};
+    ones->in = rk_cube_dense(plan, ones->in.at, shape);
+    ones->out = rk_cube_dense(plan, ones->out.at, out);
+    ones->kernel_w = shape.w;
+    ones->kernel_h = ones->stride_y = rows;
+    return true;
+}
+
+static int lower_last(struct rk_plan *plan, const struct rk_ones *ones)
+{
+    struct rk_ones stacked = *ones;
+    bool better = stack(plan, &stacked) && rk_ones_us(plan->chip, &stacked) < rk_ones_us(plan->chip, ones);
+    return rk_lower_ones(plan, better ? &stacked : ones);
+}
+
 int rk_lower_the_mean(struct rk_plan *plan, const struct rk_mean *mean)
 {
     struct steps steps;
@@ -97,7 +147,7 @@ int rk_lower_the_mean(struct rk_plan *plan, const struct rk_mean *mean)
     }
     struct rk_ones ones = last_step(mean, in);
     ones.out = mean->out;
-    return error ? error : rk_lower_ones(plan, &ones);
+    return error ? error : lower_last(plan, &ones);
 }
 
 /* ---- of the graph ------------------------------------------------------------------ */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/checked.h"
 
@@ -66,6 +67,24 @@ int rk_plan_constant(struct rk_plan *plan, uint8_t *data, uint64_t size, struct 
     else
         plan->storages[ref->storage].data = data;
     return error;
+}
+
+int rk_plan_reach(struct rk_plan *plan, struct rk_ref ref, uint64_t bytes)
+{
+    struct rk_ref root = rk_plan_resolve(plan, ref);
+    struct rk_storage *storage = &plan->storages[root.storage];
+    uint64_t size = root.offset + bytes;
+    if (size <= storage->size)
+        return 0;
+    if (storage->data) {
+        uint8_t *data = realloc(storage->data, size);
+        if (!data)
+            return mica_fail_nomem(plan->log);
+        memset(data + storage->size, 0, size - storage->size);
+        storage->data = data;
+    }
+    storage->size = size;
+    return 0;
 }
 
 bool rk_plan_claim(struct rk_plan *plan, uint32_t storage, uint32_t parent, uint64_t offset)

@@ -120,6 +120,11 @@ struct rk_ref rk_plan_resolve(const struct rk_plan *plan, struct rk_ref ref);
  * done, when it has a place already, holds constants, or does not fit.
  */
 bool rk_plan_claim(struct rk_plan *plan, uint32_t storage, uint32_t parent, uint64_t offset);
+/*
+ * Makes the memory at `ref` go on for `bytes`: what the engine fetches and nobody depends on must be the program's too.
+ * Constants get zeros there.
+ */
+int rk_plan_reach(struct rk_plan *plan, struct rk_ref ref, uint64_t bytes);
 /* Room for one more element of an array; NULL when memory runs out, the array is as before then. */
 void *rk_plan_grow(void *array, uint32_t count, uint32_t *capacity, size_t size);
 
@@ -181,6 +186,7 @@ struct rk_weighted {
     const double *factor;        /* per output channel: input scale x weight scale / output scale */
     int32_t in_zero, out_zero;   /* stored domain */
     int32_t min, max;            /* of the result, stored domain: [-128, 127] or what an activation leaves */
+    const struct rk_addend *addend; /* what comes on top (fusion.h); NULL: nothing */
 };
 
 /* NULL, or why this chip can't: a sentence. Looks at everything but the cubes' addresses and the arrays' contents. */
@@ -188,6 +194,7 @@ const char *rk_weighted_problem(const struct rk_chip *chip, const struct rk_weig
 /* NULL, or why these factors can't be had exactly enough; `bound`, if not NULL, gets the largest error in steps of
  * the output beyond the engine's own rounding. */
 const char *rk_factors_problem(const double *factor, uint32_t count, double *bound);
+/* With an addend it may be RK_UNFUSED. */
 int rk_lower_weighted(struct rk_plan *plan, const struct rk_weighted *weighted);
 
 /* ---- element-wise tasks (elementwise.c) ------------------------------------ */
@@ -223,6 +230,8 @@ typedef int rk_lower_op(struct rk_plan *plan, uint32_t op);
 
 rk_supports_op rk_supports_conv, rk_supports_depthwise, rk_supports_fully_connected, rk_supports_transpose_conv;
 rk_lower_op rk_lower_conv, rk_lower_depthwise, rk_lower_fully_connected, rk_lower_transpose_conv;
+/* A convolution and an addition behind it, whose result tensor `out` is; RK_UNFUSED: it can't be. */
+int rk_lower_conv_added(struct rk_plan *plan, uint32_t op, const struct rk_addend *addend, uint32_t out);
 
 rk_supports_op rk_supports_reshape;
 rk_lower_op rk_lower_reshape;
@@ -243,6 +252,9 @@ rk_lower_op rk_lower_concatenation, rk_lower_split, rk_lower_slice, rk_lower_pad
 int rk_lower(struct rk_plan *plan);
 /* The family's supports(). */
 int rk_supports(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op, char *reason, size_t size);
+/* The table of what it takes (operations.c): a line a row, to be kept when rk_operation_of() changes. */
+const struct mica_operation_support *rk_operations(const struct mica_chip *chip, size_t *count);
+double rk_operation_us(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op);
 
 int rk_supports_graph_op(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op, char *reason,
                          size_t size);

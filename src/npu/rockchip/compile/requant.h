@@ -19,6 +19,7 @@ struct rk_requant {
     /* The clamp before the output conversion: none, at 0, or at 0 and `upper`. */
     bool relu, relux;
     int32_t upper;
+    const struct rk_fusion *fusion; /* something is added before it (fusion.h), and clamps are there; NULL: nothing */
 };
 
 /* scale in [0x4000, 0x7fff] with scale / 2^shift nearest to `factor`; false: no shift is right for it. */

@@ -12,6 +12,9 @@
 
 #define MAX_CHAIN 16u /* reshapes of reshapes that are followed */
 
+static int nobody_looks(const struct rk_chip *chip, const struct mica_graph *graph, int32_t tensor,
+                        struct rk_shape view, uint32_t *budget);
+
 static bool reads(const struct mica_op *op, int32_t tensor)
 {
     for (uint32_t i = 0; i < op->input_count; i++)
@@ -20,35 +23,34 @@ static bool reads(const struct mica_op *op, int32_t tensor)
     return false;
 }
 
-/* Would operation `op` do with the bytes of `tensor` in the form that the cube of another shape has? */
-static bool takes_view(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index, int32_t tensor,
-                       struct rk_shape view, uint32_t *budget)
+/* Would operation `op` do with the bytes of `tensor` in the form that the cube of another shape has? 1, 0, -ENOMEM. */
+static int takes_view(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index, int32_t tensor,
+                      struct rk_shape view, uint32_t *budget)
 {
     const struct mica_op *op = &graph->ops[op_index];
     char reason[256];
     if (op->problem)
-        return true; /* the host runs it */
-    if (op->kind != MICA_OP_RESHAPE && rk_supports_graph_op(chip, graph, op_index, reason, sizeof(reason)))
-        return true;
+        return 1; /* the host runs it */
+    int error = op->kind == MICA_OP_RESHAPE ? 0 : rk_supports_graph_op(chip, graph, op_index, reason, sizeof(reason));
+    if (error)
+        return error == -ENOMEM ? error : 1;
     if (op->kind == MICA_OP_FULLY_CONNECTED)
         return op->inputs[0] == tensor && rk_fully_connected_takes(chip, graph, op, view);
     if (op->kind != MICA_OP_RESHAPE || *budget == 0)
-        return false;
+        return 0;
     --*budget;
-    for (uint32_t i = 0; i < graph->op_count; i++)
-        if (reads(&graph->ops[i], op->outputs[0]) && !takes_view(chip, graph, i, op->outputs[0], view, budget))
-            return false;
-    return true;
+    return nobody_looks(chip, graph, op->outputs[0], view, budget);
 }
 
-static bool nobody_looks(const struct rk_chip *chip, const struct mica_graph *graph, int32_t tensor,
-                         struct rk_shape view)
+/* All that read it take it in that form: 1, 0, -ENOMEM. */
+static int nobody_looks(const struct rk_chip *chip, const struct mica_graph *graph, int32_t tensor,
+                        struct rk_shape view, uint32_t *budget)
 {
-    uint32_t budget = MAX_CHAIN;
-    for (uint32_t i = 0; i < graph->op_count; i++)
-        if (reads(&graph->ops[i], tensor) && !takes_view(chip, graph, i, tensor, view, &budget))
-            return false;
-    return true;
+    int answer = 1;
+    for (uint32_t i = 0; i < graph->op_count && answer > 0; i++)
+        if (reads(&graph->ops[i], tensor))
+            answer = takes_view(chip, graph, i, tensor, view, budget);
+    return answer;
 }
 
 int rk_supports_reshape(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index, char *reason,
@@ -62,8 +64,12 @@ int rk_supports_reshape(const struct rk_chip *chip, const struct mica_graph *gra
     if (in->bytes != out->bytes || in->type != out->type)
         return rk_refuse(reason, size, "input and output differ in size or type");
     struct rk_shape from = rk_shape_of(in), to = rk_shape_of(out);
-    if (nobody_looks(chip, graph, op->outputs[0], from))
-        return 0;
+    uint32_t budget = MAX_CHAIN;
+    int unseen = nobody_looks(chip, graph, op->outputs[0], from, &budget);
+    if (unseen < 0)
+        rk_refuse(reason, size, "memory ran out while what reads it was looked at");
+    if (unseen)
+        return unseen < 0 ? unseen : 0;
     /* What reads a value in another form than its shape's must not meet an alias: see takes_view(). */
     if (from.c == to.c)
         return 0;

@@ -2,9 +2,11 @@
 #include "npu/rockchip/compile/select.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "npu/rockchip/compile/weighted.h"
 #include "util/checked.h"
 
 /* Direct convolutions that only move are dense matrices: no larger ones. */
@@ -109,6 +111,16 @@ const char *rk_ones_problem(const struct rk_chip *chip, const struct rk_ones *on
     struct rk_weighted weighted = weighted_of_ones(ones);
     const char *problem = rk_weighted_problem(chip, &weighted);
     return problem ? problem : rk_factors_problem(&ones->factor, 1, NULL);
+}
+
+double rk_ones_us(const struct rk_chip *chip, const struct rk_ones *ones)
+{
+    struct rk_weighted weighted = weighted_of_ones(ones);
+    struct rk_tiling tiling;
+    if (rk_ones_problem(chip, ones) ||
+        !rk_tiling_choose(chip, &weighted, weighted.out.shape.c, 0, weighted.out.shape.h, &tiling))
+        return INFINITY;
+    return tiling.us;
 }
 
 int rk_lower_ones(struct rk_plan *plan, const struct rk_ones *ones)

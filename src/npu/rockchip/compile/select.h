@@ -22,6 +22,8 @@ struct rk_ones {
 /* One window a pixel, nothing changes: kernel, strides and factor 1, zeros 0, no clamp. */
 struct rk_ones rk_ones_identity(uint32_t op, struct rk_cube in, struct rk_cube out);
 const char *rk_ones_problem(const struct rk_chip *chip, const struct rk_ones *ones);
+/* By the timing model; infinity: the chip can't. */
+double rk_ones_us(const struct rk_chip *chip, const struct rk_ones *ones);
 int rk_lower_ones(struct rk_plan *plan, const struct rk_ones *ones);
 
 /* ---- channels to other channels -------------------------------------------------- */

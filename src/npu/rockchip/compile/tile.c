@@ -10,6 +10,7 @@
 #include "util/checked.h"
 
 #define CHANNEL_STEP 16u  /* input channels are counted in sixteens (section 5) */
+#define PIXEL_RUN 16u     /* outputs that are computed together (section 18) */
 #define PIXEL_COLUMNS 16u /* packed rows are counted in so many columns (section 11) */
 
 #define LEAST_GAIN_US 1e-3
@@ -90,6 +91,8 @@ uint64_t rk_traffic(const struct rk_chip *chip, const struct rk_weighted *weight
     uint64_t out_channels = mica_align(tile_channels, chip->atom);
     uint64_t bytes = (uint64_t)weighted->in.shape.w * rows->in_count * channels;
     bytes += (uint64_t)weighted->out.shape.w * (rows->end - rows->first) * out_channels;
+    if (weighted->addend)
+        bytes += (uint64_t)weighted->out.shape.w * (rows->end - rows->first) * out_channels;
     bytes += 4ull * tile_channels;
     return bytes + (weights ? rk_weight_bytes(weighted, tile_channels) : 0);
 }
@@ -141,6 +144,21 @@ static uint64_t resident_bytes(const struct rk_chip *chip, const struct rk_weigh
     return rk_weight_bytes(weighted, channels < group ? channels : group);
 }
 
+/*
+ * Outputs are computed in runs of 16 pixels, and a task's last may be short: where the rest is one task either way, it
+ * gets rows that complete the runs of this one.
+ */
+static uint32_t whole_runs(const struct rk_weighted *weighted, const struct rk_tiling *tiling, uint32_t first,
+                           uint32_t end, uint32_t most)
+{
+    uint32_t rows = most - first;
+    while (rows > 1 && rows * weighted->out.shape.w % PIXEL_RUN)
+        rows--;
+    struct rk_rows rest = rk_rows_of(weighted, first + rows, end);
+    bool whole = rows * weighted->out.shape.w % PIXEL_RUN == 0;
+    return whole && rest.in_count <= tiling->row_capacity ? first + rows : most;
+}
+
 struct rk_rows rk_tiling_rows(const struct rk_weighted *weighted, const struct rk_tiling *tiling, uint32_t first,
                               uint32_t end)
 {
@@ -156,7 +174,7 @@ struct rk_rows rk_tiling_rows(const struct rk_weighted *weighted, const struct r
         else
             high = middle;
     }
-    return rk_rows_of(weighted, first, low);
+    return rk_rows_of(weighted, first, whole_runs(weighted, tiling, first, end, low));
 }
 
 /* Adds up the tasks of one tile; false when a row of output needs more input rows than fit. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "npu/rockchip/compile/fusion.h"
 #include "util/checked.h"
 
 /* ---- limits --------------------------------------------------------------------- */
@@ -181,11 +182,18 @@ static int for_groups(struct lowering *lowering, bool lower, bool *clamped)
     bool zero = same_zero(weighted);
     for (uint32_t first = 0; first < channels; first += used) {
         struct rk_requant requant;
+        struct rk_fusion fusion;
         used =
             rk_requant_group(lowering->factors + first, channels - first, lowering->plan->chip->atom, zero, &requant);
         if (!used)
             return mica_fail(lowering->plan->log, -ENOTSUP, "a convolution's factors can't be had exactly enough");
-        *clamped &= rk_requant_clamp(&requant, weighted->out_zero, weighted->min, weighted->max);
+        if (weighted->addend) {
+            requant.fusion = &fusion;
+            *clamped &= used == channels || used % lowering->plan->chip->kernel_group == 0;
+            *clamped &= rk_fusion_make(weighted, lowering->channels, first, used, &requant, &fusion);
+        } else {
+            *clamped &= rk_requant_clamp(&requant, weighted->out_zero, weighted->min, weighted->max);
+        }
         int error = lower ? add_channels(lowering, &requant, first, used) : 0;
         if (error)
             return error;
@@ -212,6 +220,8 @@ static int lower_measured(struct rk_plan *plan, const struct rk_weighted *weight
     struct lowering lowering = {plan, &inner, channels, factors, plan->layer_count};
     bool clamped = true;
     int error = for_groups(&lowering, false, &clamped);
+    if (!error && !clamped && weighted->addend)
+        return RK_UNFUSED;
     if (!error && !clamped) {
         inner.min = INT8_MIN;
         inner.max = INT8_MAX;
@@ -232,6 +242,8 @@ int rk_lower_weighted(struct rk_plan *plan, const struct rk_weighted *weighted)
     const char *problem = rk_weighted_problem(plan->chip, weighted);
     if (problem)
         return mica_fail(plan->log, -ENOTSUP, "%s", problem);
+    if (weighted->addend && !rk_fusion_readable(plan->chip, weighted))
+        return RK_UNFUSED;
     struct rk_channel *channels = rk_channels_measure(weighted);
     struct rk_factor *factors = mica_new_array(weighted->out.shape.c, sizeof(*factors));
     int error = channels && factors ? 0 : mica_fail_nomem(plan->log);

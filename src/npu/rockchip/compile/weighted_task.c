@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "npu/rockchip/compile/builder.h"
+#include "npu/rockchip/compile/fusion.h"
 #include "util/checked.h"
 
 #define LINES_PER_GROUP 4u /* the RK3588 fetches cubes in groups of so many lines; packed pixels line by line */
@@ -15,6 +16,7 @@
 #define DEPTHWISE_MODE 3u
 #define TO_MEMORY 2u
 #define ADD 2u
+#define TWO_UNITS 5u
 #define LEAST_GRAINS 3u
 #define GRAIN_BYTES 65536u /* of input that the vendor has fetched before computing starts */
 
@@ -201,7 +203,11 @@ static void set_bias(struct rk_builder *b, const struct job *job)
     uint32_t size = job->weighted->depthwise ? 3 : 1;
     rk_put(b, RK_DPU_BS_CFG_BS_ALU_ALGO, ADD);
     rk_put(b, RK_DPU_BS_CFG_BS_ALU_SRC, 1);
-    rk_put(b, RK_DPU_BS_CFG_BS_RELU_BYPASS, 1);
+    rk_put(b, RK_DPU_BS_CFG_BS_RELU_BYPASS, !requant->fusion);
+    if (requant->fusion) { /* the convolution's own clamps, lifted to where they are at 0 */
+        rk_put(b, RK_DPU_BS_CFG_BS_RELUX_EN, 1);
+        rk_put(b, RK_DPU_BS_RELUX_CMP_VALUE_BS_RELUX_CMP_DAT, (uint32_t)requant->fusion->upper);
+    }
     rk_put(b, RK_DPU_BS_CFG_BS_MUL_BYPASS, !requant->per_channel);
     rk_put(b, RK_DPU_BS_OW_CFG_SIZE_E_0, size);
     rk_put(b, RK_DPU_BS_OW_CFG_SIZE_E_1, size);
@@ -214,6 +220,20 @@ static void set_bias(struct rk_builder *b, const struct job *job)
     } else {
         rk_put(b, RK_DPU_BS_OW_OP_OW_OP, (uint32_t)-job->weighted->weight_zero[job->task->first]);
     }
+}
+
+/* BN takes the lift back, EW adds the second cube. */
+static void set_sum(struct rk_builder *b, const struct rk_fusion *fusion)
+{
+    rk_put(b, RK_DPU_BN_CFG_BN_ALU_ALGO, ADD);
+    rk_put(b, RK_DPU_BN_CFG_BN_MUL_BYPASS, 1);
+    rk_put(b, RK_DPU_BN_CFG_BN_RELU_BYPASS, 1);
+    rk_put(b, RK_DPU_BN_ALU_CFG_BN_ALU_OPERAND, (uint32_t)-fusion->lift);
+    rk_dpu_put_third_stage(b, &fusion->stages);
+    rk_dpu_put_operand(b, &fusion->stages);
+    rk_put(b, RK_DPU_OUT_CVT_OFFSET_OUT_CVT_OFFSET, (uint32_t)fusion->stages.out_offset);
+    rk_put(b, RK_DPU_OUT_CVT_SCALE_OUT_CVT_SCALE, (uint32_t)fusion->stages.out_scale.scale);
+    rk_put(b, RK_DPU_OUT_CVT_SHIFT_OUT_CVT_SHIFT, fusion->stages.out_scale.shift);
 }
 
 /* BN clamps if anything does; EW is off; then the output conversion. */
@@ -237,6 +257,18 @@ static void set_conversion(struct rk_builder *b, const struct job *job)
     rk_put(b, RK_DPU_OUT_CVT_SHIFT_OUT_CVT_SHIFT, requant->shift);
 }
 
+/* Both reading units take turns at the addend's surfaces (specification, section 9). */
+static void set_addend(struct rk_builder *b, const struct job *job)
+{
+    const struct rk_cube *cube = &job->weighted->addend->cube;
+    uint32_t plane = (uint32_t)(cube->surface / job->chip->atom), pixels = job->weighted->out.shape.w * job->rows;
+    rk_put(b, RK_DPU_RDMA_RDMA_FEATURE_MODE_CFG_COMB_USE, TWO_UNITS);
+    rk_put(b, RK_DPU_RDMA_RDMA_FEATURE_MODE_CFG_MRDMA_DISABLE, 0);
+    rk_put(b, RK_DPU_RDMA_RDMA_EW_SURF_STRIDE_EW_SURF_STRIDE, plane);
+    rk_put(b, RK_DPU_RDMA_RDMA_SURF_NOTCH_SURF_NOTCH_ADDR, 2 * plane - pixels);
+    rk_put(b, RK_DPU_RDMA_RDMA_EW_SURF_NOTCH_EW_SURF_NOTCH, 2 * plane - pixels);
+}
+
 static void set_operands(struct rk_builder *b, const struct job *job)
 {
     rk_put(b, RK_DPU_RDMA_RDMA_DATA_CUBE_WIDTH_WIDTH, job->weighted->out.shape.w - 1);
@@ -244,7 +276,7 @@ static void set_operands(struct rk_builder *b, const struct job *job)
     rk_put(b, RK_DPU_RDMA_RDMA_DATA_CUBE_CHANNEL_CHANNEL, job->channels - 1);
     rk_put(b, RK_DPU_RDMA_RDMA_BRDMA_CFG_BRDMA_DATA_USE,
            job->task->requant->per_channel ? BIAS_ZERO_MULTIPLIER : BIAS_ALONE);
-    rk_put(b, RK_DPU_RDMA_RDMA_ERDMA_CFG_ERDMA_DISABLE, 1);
+    rk_put(b, RK_DPU_RDMA_RDMA_ERDMA_CFG_ERDMA_DISABLE, !job->weighted->addend);
     rk_put(b, RK_DPU_RDMA_RDMA_FEATURE_MODE_CFG_BURST_LEN, job->rk3588 ? 15 : 8);
     rk_put(b, RK_DPU_RDMA_RDMA_FEATURE_MODE_CFG_CONV_MODE, job->weighted->depthwise ? DEPTHWISE_MODE : 0);
     if (job->rk3588) {
@@ -269,8 +301,13 @@ static bool fill(struct rk_registers *registers, const struct job *job)
     set_core(&b, job);
     set_output(&b, job);
     set_bias(&b, job);
-    set_conversion(&b, job);
+    if (job->task->requant->fusion)
+        set_sum(&b, job->task->requant->fusion);
+    else
+        set_conversion(&b, job);
     set_operands(&b, job);
+    if (job->weighted->addend)
+        set_addend(&b, job);
     rk_put_arbitration(&b);
     return !b.failed;
 }
@@ -278,6 +315,14 @@ static bool fill(struct rk_registers *registers, const struct job *job)
 static uint16_t register_of(const struct rk_chip *chip, enum rk_field_id field)
 {
     return rk_fields[field].at[chip->generation].offset;
+}
+
+/* Lanes come in sixteens also where surfaces have 8: the last surface that is fetched may be none of the tensor's. */
+static uint64_t fetched_bytes(const struct job *job, const struct rk_cube *in)
+{
+    uint32_t surfaces = in->packed ? 1 : job->lanes / job->chip->atom;
+    uint64_t row = (uint64_t)in->shape.w * (in->packed ? in->shape.c : job->chip->atom);
+    return (surfaces - 1) * in->surface + (in->shape.h - 1) * in->line + row;
 }
 
 int rk_weighted_task(struct rk_plan *plan, const struct rk_weighted_task *task, struct rk_task **result)
@@ -297,17 +342,27 @@ int rk_weighted_task(struct rk_plan *plan, const struct rk_weighted_task *task, 
         in = rk_cube_channels(plan, in, task->first, task->count);
     in = rk_cube_rows(plan, in, task->rows.in_first, task->rows.in_count);
     out = rk_cube_rows(plan, out, task->rows.first, job.rows);
+    int error = rk_plan_reach(plan, in.at, fetched_bytes(&job, &in));
     struct rk_address addresses[] = {
         {register_of(chip, RK_CNA_FEATURE_DATA_ADDR_FEATURE_BASE_ADDR), in.at, MICA_ACCESS_READ},
         {register_of(chip, RK_CNA_DCOMP_ADDR0_DECOMPRESS_ADDR0), task->weights, MICA_ACCESS_READ},
         {register_of(chip, RK_DPU_RDMA_RDMA_BS_BASE_ADDR_BS_BASE_ADDR), task->coefficients, MICA_ACCESS_READ},
         {register_of(chip, RK_DPU_DST_BASE_ADDR_DST_BASE_ADDR), out.at, MICA_ACCESS_WRITE},
+        {register_of(chip, RK_DPU_RDMA_RDMA_SRC_BASE_ADDR_SRC_BASE_ADDR), {0}, MICA_ACCESS_READ},
+        {register_of(chip, RK_DPU_RDMA_RDMA_EW_BASE_ADDR_EW_BASE_ADDR), {0}, MICA_ACCESS_READ},
     };
+    if (weighted->addend) {
+        struct rk_cube addend = rk_cube_channels(plan, weighted->addend->cube, task->first, task->count);
+        addend = rk_cube_rows(plan, addend, task->rows.first, job.rows);
+        addresses[4].ref = addresses[5].ref = addend.at;
+        addresses[5].ref.offset += addend.surface;
+    }
     uint32_t start = RK_START_CNA | RK_START_CORE | RK_START_DPU | RK_START_DPU_RDMA | (job.rk3588 ? 0 : RK_START_CSC);
-    int error = fill(registers, &job)
-                    ? rk_plan_task(plan, weighted->op, weighted->depthwise ? "DW" : "CNV", task->macs,
-                                   RK_PROGRAM_CONVOLUTION, start, registers, addresses, 4, result)
-                    : mica_fail(plan->log, -ENOTSUP, "a convolution's sizes don't fit the registers of %s", chip->name);
+    if (!error && !fill(registers, &job))
+        error = mica_fail(plan->log, -ENOTSUP, "a convolution's sizes don't fit the registers of %s", chip->name);
+    if (!error)
+        error = rk_plan_task(plan, weighted->op, weighted->depthwise ? "DW" : "CNV", task->macs, RK_PROGRAM_CONVOLUTION,
+                             start, registers, addresses, weighted->addend ? 6 : 4, result);
     free(registers);
     return error;
 }

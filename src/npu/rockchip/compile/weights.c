@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Weights and coefficients in the order that the engine reads them (specification, sections 5, 6 and 17). */
+#include "npu/rockchip/compile/fusion.h"
 #include "npu/rockchip/compile/weighted.h"
 
 #include <errno.h>
@@ -156,12 +157,14 @@ int rk_coefficients_pack(struct rk_plan *plan, const struct rk_weighted *weighte
         return mica_fail_nomem(plan->log);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t o = first + i;
+        struct rk_factor factor = {weighted->factor[o], channels[o].reach};
         uint32_t a = (uint32_t)added(weighted, &channels[o], o);
+        if (requant->fusion)
+            a += (uint32_t)rk_fusion_lift(requant, requant->fusion, factor);
         if (!requant->per_channel) {
             put(data + 4 * i, a, 4);
             continue;
         }
-        struct rk_factor factor = {weighted->factor[o], channels[o].reach};
         uint8_t *at = data + (size_t)(i / group) * group * BYTES_PER_CHANNEL;
         put(at + i % group * 4, a, 4);
         put(at + group * 4 + i % group * 2, (uint32_t)-weighted->weight_zero[o], 2);

@@ -33,11 +33,26 @@ struct lanes {
     double bias[RK_MAX_ATOM], zero[RK_MAX_ATOM], factor[RK_MAX_ATOM];
     double scale, low, high, offset;
     double relu_low, relu_high;
+    bool saturates; /* leaving 32 bits on the way may show in the result */
 };
 
 static double limit(const struct rk_relu *relu)
 {
     return relu->on ? relu->limit : INT32_MAX;
+}
+
+/*
+ * Saturated at 32 bits or not, a value of 2^31 and more ends at the result's bound, if the factors are neither so small
+ * that it comes back nor so large that 2^47, which nothing exceeds, is more than the rounding takes.
+ */
+static bool may_saturate(const struct rk_dpu *dpu, const struct lanes *lanes)
+{
+    double furthest = fmax(fabs(lanes->low), fabs(lanes->high)) + 1;
+    bool any = !(lanes->scale <= 1 && lanes->scale * INT32_MAX > furthest);
+    for (uint32_t i = 0; dpu->bs_multiply.on && i < dpu->atom; i++)
+        if (lanes->factor[i] != 0)
+            any |= !(lanes->factor[i] <= 1 && lanes->factor[i] * lanes->scale * INT32_MAX > furthest);
+    return any;
 }
 
 static void prepare(const struct rk_dpu *dpu, const struct rk_run *run, struct lanes *lanes)
@@ -55,6 +70,7 @@ static void prepare(const struct rk_dpu *dpu, const struct rk_run *run, struct l
     lanes->relu_low = dpu->bs_relu.on || dpu->bn_relu.on ? 0 : INT32_MIN;
     double bs = limit(&dpu->bs_relu), bn = limit(&dpu->bn_relu);
     lanes->relu_high = bs < bn ? bs : bn;
+    lanes->saturates = may_saturate(dpu, lanes);
 }
 
 static inline double clamp(double value, double low, double high)
@@ -63,16 +79,27 @@ static inline double clamp(double value, double low, double high)
     return value > high ? high : value;
 }
 
-/* One pixel: everything but the multiply is the same for all. `atom` and `multiply` are constants at every call. */
-static inline __attribute__((always_inline)) void one_pixel(const struct lanes *lanes, uint32_t atom, bool multiply,
+/* What differs from task to task; constants at every call, so that each has code of its own. */
+struct form {
+    uint32_t atom;
+    bool multiply, clamps, zero;
+};
+
+static inline __attribute__((always_inline)) void one_pixel(const struct lanes *lanes, struct form form,
                                                             const int32_t *acc, const double *sum, uint8_t *out)
 {
+    uint32_t atom = form.atom;
     int32_t y[RK_MAX_ATOM];
     for (uint32_t i = 0; i < atom; i++) {
-        double v = clamp(acc[i] + lanes->zero[i] * sum[i] + lanes->bias[i], INT32_MIN, INT32_MAX);
-        if (multiply)
+        double v = acc[i] + lanes->bias[i];
+        if (form.zero)
+            v += lanes->zero[i] * sum[i];
+        if (form.clamps)
+            v = clamp(v, INT32_MIN, INT32_MAX);
+        if (form.multiply)
             v = v * lanes->factor[i] + ROUNDER - ROUNDER;
-        v = clamp(v, lanes->relu_low, lanes->relu_high);
+        if (form.clamps)
+            v = clamp(v, lanes->relu_low, lanes->relu_high);
         v = clamp(v * lanes->scale + ROUNDER - ROUNDER, lanes->low, lanes->high) + lanes->offset;
         y[i] = (int32_t)v;
     }
@@ -81,31 +108,50 @@ static inline __attribute__((always_inline)) void one_pixel(const struct lanes *
 }
 
 static inline __attribute__((always_inline)) void all_pixels(const struct rk_run *run, const struct lanes *lanes,
-                                                             uint32_t atom, bool multiply)
+                                                             struct form form)
 {
-    double sum[RK_MAX_ATOM] = {0};
+    double sum[RK_MAX_ATOM];
     for (uint32_t pixel = 0; pixel < run->pixels; pixel++) {
-        if (run->sum) {
+        if (form.zero) {
             const int32_t *from = run->sum + (size_t)pixel * run->sum_step;
-            for (uint32_t i = 0; i < atom; i++)
+            for (uint32_t i = 0; i < form.atom; i++)
                 sum[i] = from[run->sum_step > 1 ? i : 0];
         }
-        one_pixel(lanes, atom, multiply, run->acc + (size_t)pixel * run->lanes, sum, run->out + (size_t)pixel * atom);
+        one_pixel(lanes, form, run->acc + (size_t)pixel * run->lanes, sum, run->out + (size_t)pixel * form.atom);
     }
+}
+
+static inline __attribute__((always_inline)) void choose_form(const struct rk_run *run, const struct lanes *lanes,
+                                                              uint32_t atom, bool multiply, bool clamps)
+{
+    if (run->sum)
+        all_pixels(run, lanes, (struct form){atom, multiply, clamps, true});
+    else
+        all_pixels(run, lanes, (struct form){atom, multiply, clamps, false});
+}
+
+static inline __attribute__((always_inline)) void choose_stages(const struct rk_dpu *dpu, const struct rk_run *run,
+                                                                const struct lanes *lanes, uint32_t atom)
+{
+    bool clamps = dpu->bs_relu.on || dpu->bn_relu.on || lanes->saturates;
+    if (dpu->bs_multiply.on && clamps)
+        choose_form(run, lanes, atom, true, true);
+    else if (dpu->bs_multiply.on)
+        choose_form(run, lanes, atom, true, false);
+    else if (clamps)
+        choose_form(run, lanes, atom, false, true);
+    else
+        choose_form(run, lanes, atom, false, false);
 }
 
 static inline __attribute__((always_inline)) void choose(const struct rk_dpu *dpu, const struct rk_run *run)
 {
     struct lanes lanes;
     prepare(dpu, run, &lanes);
-    if (dpu->atom == 16 && dpu->bs_multiply.on)
-        all_pixels(run, &lanes, 16, true);
-    else if (dpu->atom == 16)
-        all_pixels(run, &lanes, 16, false);
-    else if (dpu->bs_multiply.on)
-        all_pixels(run, &lanes, 8, true);
+    if (dpu->atom == RK_MAX_ATOM)
+        choose_stages(dpu, run, &lanes, RK_MAX_ATOM);
     else
-        all_pixels(run, &lanes, 8, false);
+        choose_stages(dpu, run, &lanes, RK_MAX_ATOM / 2);
 }
 
 #ifdef __x86_64__

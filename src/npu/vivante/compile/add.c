@@ -1,41 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Additions as convolutions (specification, section 7.5): the two tensors,
- * neighbours in memory, are the two channels of one image. Any bytes will do,
- * so they are folded to rows of 64; what is left over is a second, short job.
- * The kernel is the form that drivers use: 2x2 with one tap on V7, 1x1 on V8,
- * there with the image as a single channel.
- */
-#include "npu/vivante/compile/lower.h"
+/* Operations of one value from the values at the same place of one or two tensors, as elementwise jobs. */
+#include "npu/vivante/compile/elementwise.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
-#include "npu/vivante/compile/requant.h"
-#include "npu/vivante/compile/tile.h"
-#include "util/checked.h"
+#include "npu/vivante/compile/compose.h"
 
-#define COLUMNS 64u      /* of a vector of lanes */
-#define MAX_PITCH 65535u /* rows per plane, 16 bits */
-
-uint32_t viv_add_columns(uint64_t bytes)
+/* Weights of which the larger is `largest`. */
+static struct viv_add weights_of(const struct mica_tensor *const inputs[2], const struct mica_tensor *out,
+                                 float largest)
 {
-    uint32_t columns = COLUMNS;
-    while (columns <= VIV_MAX_IMAGE && (bytes + columns - 1) / columns > MAX_PITCH)
-        columns *= 2;
-    return columns <= VIV_MAX_IMAGE ? columns : 0;
-}
-
-struct viv_add viv_add_weights(const struct mica_tensor *a, const struct mica_tensor *b, const struct mica_tensor *out)
-{
-    float s0 = a->quant.scale[0], s1 = b->quant.scale[0], ratio = s1 / s0;
-    struct viv_add add = {.weight_scale = (ratio > 1.0f ? ratio : 1.0f) / 255.0f};
-    const struct mica_tensor *inputs[] = {a, b};
+    float s0 = inputs[0]->quant.scale[0], s1 = inputs[1]->quant.scale[0], ratio = s1 / s0;
+    struct viv_add add = {.weight_scale = (ratio > 1.0f ? ratio : 1.0f) / largest};
     const float wanted[] = {1.0f / add.weight_scale, ratio / add.weight_scale};
     for (unsigned i = 0; i < 2; i++) {
         float rounded = roundf(wanted[i]);
-        add.weight[i] = rounded >= 255.0f ? 255 : rounded > 0 ? (uint32_t)rounded : 0;
+        add.weight[i] = rounded >= largest ? (int32_t)largest : rounded > 0 ? (int32_t)rounded : 0;
         uint32_t zero = viv_zero_point(inputs[i]), reach = zero > 127 ? zero : 255 - zero;
         double exact = (double)inputs[i]->quant.scale[0], got = (double)add.weight_scale * s0 * add.weight[i];
         add.error += fabs(got - exact) * reach / out->quant.scale[0];
@@ -43,109 +24,207 @@ struct viv_add viv_add_weights(const struct mica_tensor *a, const struct mica_te
     return add;
 }
 
-static uint32_t kernel_size(const struct viv_chip *chip)
+/* Sums have the weights that drivers use; differences, with a bit less, those whose quotient is nearest. */
+struct viv_add viv_add_weights(const struct mica_tensor *a, const struct mica_tensor *b, const struct mica_tensor *out,
+                               bool subtract)
 {
-    return chip->z_offset_in_stream ? 2 : 1;
+    const struct mica_tensor *const inputs[] = {a, b};
+    struct viv_add best = weights_of(inputs, out, subtract ? 127.0f : 255.0f);
+    if (!subtract)
+        return best;
+    for (int32_t largest = 126; largest >= 32; largest--) {
+        struct viv_add add = weights_of(inputs, out, (float)largest);
+        if (add.error < best.error)
+            best = add;
+    }
+    best.weight[1] = -best.weight[1];
+    return best;
 }
 
-/* Two channels of a kernel of which only the first tap counts. */
-static int make_weights(struct viv_plan *plan, const struct viv_add *add, const uint8_t *zero_points, uint32_t *index)
+/* ---- operands ---------------------------------------------------------------- */
+
+/* Operands in one layout, the pitch apart, in a storage with `slots` places; *out gets the output in the same layout.
+ */
+struct operands {
+    uint32_t count, slots, tensors[2];
+    struct viv_ref first, out;
+};
+
+static int make_out(struct viv_plan *plan, uint32_t tensor, bool planar, struct viv_ref *out)
 {
-    struct viv_weights *weights = viv_plan_weights(plan, index);
-    if (!weights)
-        return -ENOMEM;
-    uint32_t size = kernel_size(plan->chip);
-    weights->kernels = weights->phases = 1;
-    weights->channels = 2;
-    weights->taps = size * size;
-    weights->pointwise = size == 1;
-    weights->owned = calloc(2, weights->taps);
-    weights->bias = calloc(1, sizeof(*weights->bias));
-    if (!weights->owned || !weights->bias)
-        return mica_fail_nomem(plan->log);
-    weights->owned[0] = (uint8_t)add->weight[0];
-    weights->owned[weights->taps] = (uint8_t)add->weight[1];
-    for (unsigned i = 0; i < 2; i++)
-        weights->bias[0] += add->weight[i] * (plan->chip->bias_input_zero - zero_points[i]);
-    weights->data = weights->owned;
-    return 0;
+    return planar ? viv_make_planar(plan, tensor, out) : viv_make_nhwc(plan, tensor, out);
 }
 
-/* `rows` rows of `columns` bytes each, from byte `start`. */
-static int add_job(struct viv_plan *plan, uint32_t op, struct viv_nn nn, uint64_t start, uint32_t columns,
-                   uint32_t rows)
+static int need(struct viv_plan *plan, uint32_t tensor, bool planar, uint32_t op, struct viv_ref *ref)
 {
-    nn.in.offset += start;
-    nn.out.offset += start;
-    nn.in_w = nn.out_w = nn.out_x_stride = columns; /* nothing behind these bytes is the job's to write */
-    nn.in_h = nn.out_h = nn.out_y_stride = rows;
-    viv_tile_choose(plan->chip, &nn, 64, 1.0 / (nn.kernel_w * nn.kernel_h));
-    struct viv_job *job = viv_plan_job(plan, op, true);
-    if (!job)
-        return -ENOMEM;
-    job->nn = nn;
-    return 0;
+    return planar ? viv_need_planar(plan, tensor, op, ref) : viv_need_nhwc(plan, tensor, op, ref);
 }
 
-static int add_jobs(struct viv_plan *plan, uint32_t op, const struct viv_nn *nn, uint64_t bytes)
+static bool use_planar(const struct viv_plan *plan, const struct operands *operands)
 {
-    uint32_t columns = nn->in_x_stride, rows = (uint32_t)(bytes / columns), rest = (uint32_t)(bytes % columns);
-    int error = 0;
-    for (uint32_t row = 0; !error && row < rows; row += VIV_MAX_IMAGE)
-        error = add_job(plan, op, *nn, (uint64_t)row * columns, columns,
-                        rows - row < VIV_MAX_IMAGE ? rows - row : VIV_MAX_IMAGE);
-    if (!error && rest)
-        error = add_job(plan, op, *nn, bytes - rest, rest, 1);
-    return error;
+    bool nhwc = true, planar = true;
+    struct viv_shape shape = viv_shape_of(&plan->graph->tensors[operands->tensors[0]]);
+    for (uint32_t i = 0; i < operands->count; i++) {
+        nhwc &= viv_has_nhwc(plan, operands->tensors[i]);
+        planar &= viv_has_planar(plan, operands->tensors[i]);
+    }
+    return viv_shape_transposable(shape) && (planar || !nhwc);
 }
 
-/* Both inputs in one layout, one behind the other; *out gets the output in the same. */
-static int place_operands(struct viv_plan *plan, uint32_t op_index, uint64_t pitch, struct viv_ref *pair,
-                          struct viv_ref *out)
+static int place(struct viv_plan *plan, uint32_t op, struct operands *operands)
 {
-    const struct mica_op *op = &plan->graph->ops[op_index];
-    uint32_t a = (uint32_t)op->inputs[0], b = (uint32_t)op->inputs[1];
-    const struct mica_tensor *t = &plan->graph->tensors[a];
-    struct viv_shape shape = viv_shape_of(t);
-    bool free_nhwc = viv_has_nhwc(plan, a) && viv_has_nhwc(plan, b);
-    bool free_planar = viv_has_planar(plan, a) && viv_has_planar(plan, b);
-    bool planar = viv_shape_transposable(shape) && (free_planar || !free_nhwc);
+    uint64_t bytes = plan->graph->tensors[operands->tensors[0]].bytes, pitch = viv_elementwise_pitch(bytes);
+    bool planar = use_planar(plan, operands);
     struct viv_ref in[2];
-    int error = planar ? viv_need_planar(plan, a, op_index, &in[0]) : viv_need_nhwc(plan, a, op_index, &in[0]);
+    int error = 0;
+    for (uint32_t i = 0; !error && i < operands->count; i++)
+        error = need(plan, operands->tensors[i], planar, op, &in[i]);
     if (!error)
-        error = planar ? viv_need_planar(plan, b, op_index, &in[1]) : viv_need_nhwc(plan, b, op_index, &in[1]);
-    if (!error)
-        error = viv_plan_storage(plan, pitch + t->bytes, pair);
-    for (unsigned i = 0; !error && i < 2; i++)
-        error = viv_place(plan, in[i], t->bytes, *pair, i * pitch,
-                          viv_tensor_zero(&plan->graph->tensors[op->inputs[i]]), op_index);
-    if (!error)
-        error = planar ? viv_make_planar(plan, (uint32_t)op->outputs[0], out)
-                       : viv_make_nhwc(plan, (uint32_t)op->outputs[0], out);
-    return error;
+        error = viv_plan_storage(plan, (operands->slots - 1) * pitch + bytes, &operands->first);
+    for (uint32_t i = 0; !error && i < operands->count; i++)
+        error = viv_place(plan, in[i], bytes, operands->first, i * pitch,
+                          viv_tensor_zero(&plan->graph->tensors[operands->tensors[i]]), op);
+    return error ? error : make_out(plan, (uint32_t)plan->graph->ops[op].outputs[0], planar, &operands->out);
 }
+
+static struct viv_ref slot(const struct operands *operands, uint32_t index, uint64_t bytes)
+{
+    return (struct viv_ref){operands->first.storage, operands->first.offset + index * viv_elementwise_pitch(bytes)};
+}
+
+/* ---- two tensors ------------------------------------------------------------- */
 
 int viv_lower_add(struct viv_plan *plan, uint32_t op_index)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
     const struct mica_tensor *a = mica_op_input(plan->graph, op, 0), *b = mica_op_input(plan->graph, op, 1);
     const struct mica_tensor *out = mica_op_output(plan->graph, op, 0);
-    struct viv_add add = viv_add_weights(a, b, out);
-    struct viv_requant requant;
-    struct viv_nn nn = {.in_c = 2, .out_c = 1};
-    nn.kernel_w = nn.kernel_h = kernel_size(plan->chip);
-    if (!viv_requant_make(plan->chip, a->quant.scale[0], add.weight_scale, out->quant.scale[0], &requant) ||
-        !viv_activation_free(op->activation, out, &nn.relu))
-        return mica_fail(plan->log, -ENOTSUP, "the scales of addition \"%s\" do not fit the NN cores", out->name);
-    nn.post_multiplier = requant.multiplier;
-    nn.post_shift = requant.shift;
-    uint8_t zero_points[] = {viv_zero_point(a), viv_zero_point(b)};
-    nn.in_zero_point = zero_points[0];
-    nn.out_zero_point = viv_zero_point(out);
-    nn.in_x_stride = nn.out_x_stride = viv_add_columns(out->bytes);
-    nn.in_y_stride = (uint32_t)((out->bytes + nn.in_x_stride - 1) / nn.in_x_stride);
-    int error = place_operands(plan, op_index, (uint64_t)nn.in_x_stride * nn.in_y_stride, &nn.in, &nn.out);
+    struct viv_add add = viv_add_weights(a, b, out, op->kind == MICA_OP_SUB);
+    struct viv_elementwise sum = {.inputs = 2, .weight = {add.weight[0], add.weight[1]}};
+    struct viv_bounds bounds = viv_bounds_of(op->activation, out);
+    sum.in_zero[0] = viv_zero_point(a);
+    sum.in_zero[1] = viv_zero_point(b);
+    if (!viv_requant_make(plan->chip, a->quant.scale[0], add.weight_scale, out->quant.scale[0], &sum.requant))
+        return mica_fail(plan->log, -ENOTSUP, "the scales of %s \"%s\" do not fit the NN cores", op->type, out->name);
+    viv_clamp_first(bounds, viv_zero_point(out), &sum.out_zero, &sum.relu);
+    struct operands operands = {.count = 2, .slots = 2, .tensors = {(uint32_t)op->inputs[0], (uint32_t)op->inputs[1]}};
+    int error = place(plan, op_index, &operands);
     if (!error)
-        error = make_weights(plan, &add, zero_points, &nn.weights);
-    return error ? error : add_jobs(plan, op_index, &nn, out->bytes);
+        error = viv_clamp_begin(plan, op, bounds, &operands.out);
+    return error ? error : viv_elementwise_jobs(plan, op_index, &sum, operands.first, operands.out, out->bytes);
+}
+
+/* max(a, b) = b + relu(a - b) and min(a, b) = a - relu(a - b): all of one quantization, so that nothing is rounded. */
+int viv_lower_maximum(struct viv_plan *plan, uint32_t op_index)
+{
+    const struct mica_op *op = &plan->graph->ops[op_index];
+    const struct mica_tensor *out = mica_op_output(plan->graph, op, 0);
+    bool maximum = op->kind == MICA_OP_MAXIMUM;
+    uint8_t zero = viv_zero_point(out);
+    uint32_t a = (uint32_t)op->inputs[0], b = (uint32_t)op->inputs[1];
+    struct operands operands = {.count = 2, .slots = 3, .tensors = {maximum ? a : b, maximum ? b : a}};
+    struct viv_elementwise over = {.inputs = 2, .in_zero = {zero, zero}, .out_zero = 0, .relu = true};
+    over.weight[0] = maximum ? 1 : -1;
+    over.weight[1] = -over.weight[0];
+    struct viv_elementwise sum = {.inputs = 2, .weight = {1, maximum ? 1 : -1}, .in_zero = {zero, 0}, .out_zero = zero};
+    viv_requant_factor(plan->chip, 1, &over.requant);
+    sum.requant = over.requant;
+    int error = place(plan, op_index, &operands);
+    if (!error)
+        error = viv_elementwise_jobs(plan, op_index, &over, operands.first, slot(&operands, 2, out->bytes), out->bytes);
+    return error ? error
+                 : viv_elementwise_jobs(plan, op_index, &sum, slot(&operands, 1, out->bytes), operands.out, out->bytes);
+}
+
+/* ---- one tensor --------------------------------------------------------------- */
+
+/* A whole weight and a multiplier below 1. */
+bool viv_unary_factor(const struct viv_chip *chip, double factor, int32_t *weight, struct viv_requant *requant)
+{
+    for (*weight = 1; *weight < 128; *weight *= 2)
+        if (factor / *weight <= 1)
+            return viv_requant_factor(chip, factor / *weight, requant);
+    return false;
+}
+
+static struct viv_bounds unary_bounds(const struct mica_op *op, const struct mica_tensor *out)
+{
+    switch (op->kind) {
+    case MICA_OP_RELU:
+        return viv_bounds_of(MICA_ACT_RELU, out);
+    case MICA_OP_RELU6:
+        return viv_bounds_of(MICA_ACT_RELU6, out);
+    case MICA_OP_RELU_N1_TO_1:
+        return viv_bounds_of(MICA_ACT_RELU_N1_TO_1, out);
+    case MICA_OP_RELU_0_TO_1:
+        return viv_bounds_between(out, 0, 1);
+    default:
+        return viv_bounds_of(MICA_ACT_NONE, out);
+    }
+}
+
+/* Quantization and clamps. */
+int viv_lower_unary(struct viv_plan *plan, uint32_t op_index)
+{
+    const struct mica_op *op = &plan->graph->ops[op_index];
+    const struct mica_tensor *in = mica_op_input(plan->graph, op, 0), *out = mica_op_output(plan->graph, op, 0);
+    struct viv_bounds bounds = unary_bounds(op, out);
+    struct viv_elementwise one = {.inputs = 1, .in_zero = {viv_zero_point(in)}};
+    if (!viv_unary_factor(plan->chip, (double)in->quant.scale[0] / out->quant.scale[0], &one.weight[0], &one.requant))
+        return mica_fail(plan->log, -ENOTSUP, "the scales of %s \"%s\" do not fit the NN cores", op->type, out->name);
+    viv_clamp_first(bounds, viv_zero_point(out), &one.out_zero, &one.relu);
+    struct operands operands = {.count = 1, .tensors = {(uint32_t)op->inputs[0]}};
+    bool planar = use_planar(plan, &operands);
+    int error = need(plan, operands.tensors[0], planar, op_index, &operands.first);
+    if (!error)
+        error = make_out(plan, (uint32_t)op->outputs[0], planar, &operands.out);
+    if (!error)
+        error = viv_clamp_begin(plan, op, bounds, &operands.out);
+    return error ? error : viv_elementwise_jobs(plan, op_index, &one, operands.first, operands.out, out->bytes);
+}
+
+bool viv_fold_weights(const struct viv_chip *chip, const struct mica_op *op, const struct mica_tensor *in,
+                      const struct mica_tensor *out, struct viv_fold *fold)
+{
+    double slope = op->kind == MICA_OP_ABS ? 1 : -(double)op->alpha, best = HUGE_VAL;
+    double factor = (double)in->quant.scale[0] / out->quant.scale[0], size = fabs(slope) > 1 ? fabs(slope) : 1;
+    for (int32_t weight = 1; weight * size <= 127; weight++) {
+        double other = round(slope * weight), error = fabs(other / weight - slope) * factor * viv_zero_point(in);
+        struct viv_requant requant;
+        if (error >= best || factor / weight > 1 || !viv_requant_factor(chip, factor / weight, &requant))
+            continue;
+        best = error;
+        *fold = (struct viv_fold){{weight, (int32_t)other}, requant, error};
+    }
+    return best < HUGE_VAL;
+}
+
+/* What is above zero and what is below, each without rounding, and their weighted sum: leaky relu, abs. */
+int viv_lower_fold(struct viv_plan *plan, uint32_t op_index)
+{
+    const struct mica_op *op = &plan->graph->ops[op_index];
+    const struct mica_tensor *in = mica_op_input(plan->graph, op, 0), *out = mica_op_output(plan->graph, op, 0);
+    uint8_t zero = viv_zero_point(in);
+    struct viv_fold fold;
+    if (!viv_fold_weights(plan->chip, op, in, out, &fold))
+        return mica_fail(plan->log, -ENOTSUP, "the scales of %s \"%s\" do not fit the NN cores", op->type, out->name);
+    struct viv_elementwise above = {.inputs = 1, .weight = {1}, .in_zero = {zero}, .out_zero = 0, .relu = true};
+    viv_requant_factor(plan->chip, 1, &above.requant);
+    struct viv_elementwise below = above, sum = {.inputs = 2, .requant = fold.requant, .out_zero = viv_zero_point(out)};
+    below.weight[0] = -1;
+    sum.weight[0] = fold.weight[0];
+    sum.weight[1] = fold.weight[1];
+    struct operands operands = {.count = 1, .tensors = {(uint32_t)op->inputs[0]}};
+    bool planar = use_planar(plan, &operands);
+    struct viv_ref ref;
+    int error = need(plan, operands.tensors[0], planar, op_index, &ref);
+    if (!error)
+        error = viv_plan_storage(plan, viv_elementwise_pitch(in->bytes) + in->bytes, &operands.first);
+    if (!error)
+        error = make_out(plan, (uint32_t)op->outputs[0], planar, &operands.out);
+    if (!error)
+        error = viv_elementwise_jobs(plan, op_index, &above, ref, operands.first, in->bytes);
+    if (!error)
+        error = viv_elementwise_jobs(plan, op_index, &below, ref, slot(&operands, 1, in->bytes), in->bytes);
+    return error ? error : viv_elementwise_jobs(plan, op_index, &sum, operands.first, operands.out, out->bytes);
 }

@@ -9,10 +9,11 @@
 
 #include "util/checked.h"
 
-#define LARGEST 255u    /* weight of the second stage */
-#define LIMIT 1.998     /* steps of the output: below 2, results differ by at most 1 */
-#define IDLE_STEPS 0.45 /* a channel that never gets further from zero than this rounds to it everywhere */
-#define ANCHORS 48u     /* places of a group's multiplier that are tried */
+#define LARGEST 255u           /* weight of the second stage */
+#define LIMIT 1.998            /* steps of the output: below 2, results differ by at most 1 */
+#define IDLE_STEPS 0.45        /* a channel that never gets further from zero than this rounds to it everywhere */
+#define SECOND_STAGE_GROUP 32u /* channels of a job of the second stage, about */
+#define ANCHORS 16u            /* places of a group's multiplier that are tried */
 
 /* What of one channel matters here. */
 struct channel {
@@ -72,7 +73,7 @@ struct group {
 
 static bool make_group(const struct chooser *chooser, double factor, struct group *group)
 {
-    if (!viv_requant_make(chooser->chip, (float)factor, 1.0f, 1.0f, &group->requant))
+    if (!viv_requant_factor(chooser->chip, factor, &group->requant))
         return false;
     group->first = exact(chooser->chip, &group->requant);
     return true;
@@ -146,10 +147,13 @@ static void join(struct chooser *chooser, const struct group *group, double unit
     channels->group_count++;
 }
 
-/* All channels in groups, from the smallest factor on, with a second stage of up to `widest` (0: without). */
-static bool make_groups(struct chooser *chooser, double widest)
+/* All channels in at most `most` groups, from the smallest factor on, with a second stage of up to `widest` (0:
+ * without).
+ */
+static bool make_groups(struct chooser *chooser, double widest, uint32_t most)
 {
     struct viv_channels *channels = chooser->channels;
+    struct group nothing;
     double unit = 0;
     channels->group_count = 0;
     channels->bound = 0;
@@ -167,11 +171,13 @@ static bool make_groups(struct chooser *chooser, double widest)
         struct group group;
         if (channels->group[chooser->sorted[i].index] != VIV_NONE)
             continue;
-        if (!best_group(chooser, unit, i, &group))
+        if (channels->group_count == most || !best_group(chooser, unit, i, &group))
             return false;
         join(chooser, &group, unit, i);
     }
-    return true;
+    if (!channels->group_count && make_group(chooser, 1.0 / 256, &nothing)) /* all idle: any multiplier will do */
+        channels->requants[channels->group_count++] = nothing.requant;
+    return channels->group_count != 0;
 }
 
 /* ---- channels ------------------------------------------------------------------ */
@@ -225,25 +231,23 @@ static int list_channels(struct chooser *chooser, const struct mica_tensor *in, 
 
 /* Widths of the second stage's factor; wide ones make few groups, narrow ones leave more of the bound to its weights.
  */
-static const double widths[] = {1.36, 1.28, 1.2, 1.12, 1.06};
+static const double widths[] = {1.36, 1.2, 1.1};
 
 static bool choose(struct chooser *chooser)
 {
     struct viv_channels *channels = chooser->channels;
-    bool direct = make_groups(chooser, 0);
-    uint32_t direct_groups = channels->group_count, fewest = 0;
+    uint32_t fewest = channels->kernels;
     double best = 0;
     for (unsigned i = 0; i < sizeof(widths) / sizeof(*widths); i++)
-        if (make_groups(chooser, widths[i]) && (!fewest || channels->group_count < fewest)) {
+        if (make_groups(chooser, widths[i], fewest) && (!best || channels->group_count < fewest)) {
             fewest = channels->group_count;
             best = widths[i];
         }
-    /* Planes in channel order leave no choice of who is in a job without a second stage that sorts them. */
-    bool free_order = chooser->chip->z_offset_in_stream || direct_groups <= 1;
-    uint32_t second = 1 + channels->kernels / 32;
-    if (direct && free_order && (!fewest || direct_groups <= fewest + second))
-        return make_groups(chooser, 0);
-    return fewest && make_groups(chooser, best);
+    /* Planes in channel order leave no choice of who is in a job, without a second stage that sorts them. */
+    uint32_t most = chooser->chip->z_offset_in_stream ? fewest + 1 + channels->kernels / SECOND_STAGE_GROUP : 1;
+    if (make_groups(chooser, 0, most))
+        return true;
+    return best && make_groups(chooser, best, fewest);
 }
 
 static int allocate(struct viv_channels *channels, uint32_t kernels)
@@ -257,12 +261,11 @@ static int allocate(struct viv_channels *channels, uint32_t kernels)
 }
 
 int viv_channels_choose(const struct viv_chip *chip, const struct mica_tensor *in, const struct mica_tensor *weights,
-                        const struct mica_tensor *bias, const struct mica_tensor *out, bool relu,
+                        const struct mica_tensor *bias, const struct mica_tensor *out, const struct viv_reach *reach,
                         struct viv_channels *channels, char *reason, size_t size)
 {
     struct chooser chooser = {.chip = chip, .channels = channels};
-    double zero = viv_zero_point(out);
-    chooser.reach = relu || 255 - zero > zero ? 255 - zero : zero;
+    chooser.reach = reach->relu || reach->zero < 128 ? 255 - reach->zero : reach->zero;
     int error = allocate(channels, weights->quant.count);
     if (!error)
         error = list_channels(&chooser, in, weights, bias, out);

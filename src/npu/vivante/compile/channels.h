@@ -19,6 +19,12 @@
 #include "npu/vivante/compile/requant.h"
 #include "npu/vivante/compile/weights.h"
 
+/* What the job's result may be around its zero point. */
+struct viv_reach {
+    uint8_t zero;
+    bool relu;
+};
+
 /* How the channels of one operation are computed. */
 struct viv_channels {
     uint32_t kernels, group_count;
@@ -39,7 +45,7 @@ bool viv_channels_differ(const struct mica_tensor *weights);
  * allocates viv_channels_finish() releases, also after an error.
  */
 int viv_channels_choose(const struct viv_chip *chip, const struct mica_tensor *in, const struct mica_tensor *weights,
-                        const struct mica_tensor *bias, const struct mica_tensor *out, bool relu,
+                        const struct mica_tensor *bias, const struct mica_tensor *out, const struct viv_reach *reach,
                         struct viv_channels *channels, char *reason, size_t size);
 void viv_channels_finish(struct viv_channels *channels);
 

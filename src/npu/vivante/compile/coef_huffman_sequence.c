@@ -96,7 +96,7 @@ static void put_field(struct viv_sequence *sequence, uint32_t value)
 static void put_diagonal(const struct viv_kernel_set *set, uint32_t kernel, uint32_t first, uint32_t count,
                          uint8_t *out)
 {
-    uint32_t size = set->stored_channels * set->taps, begin = kernel * size, end = begin + size;
+    uint32_t size = set->stored_channels * set->taps, begin = viv_kernel_input(set, kernel) * size, end = begin + size;
     const uint8_t *own = set->data + (size_t)kernel * size;
     uint32_t from = first > begin ? first : begin, to = first + count < end ? first + count : end;
     memset(out, set->zero_point, count);
@@ -148,7 +148,7 @@ static void put_superblock(const struct maker *maker, const uint32_t *kernels, u
             if (maker->closings)
                 put_closing(maker, start, block, k == count - 1);
             if (maker->fields && block == maker->blocks - 1)
-                put_field(sequence, kernels[k] * maker->set->plane);
+                put_field(sequence, viv_kernel_place(maker->set, kernels[k]) * maker->set->plane);
         }
 }
 

@@ -68,8 +68,8 @@ static inline struct block block_of(const struct viv_kernel_set *set, uint32_t k
     struct block block = {.count = (left < width ? left : width) * set->taps, .first = step == 0};
     block.last = step == steps - 1;
     block.bias = set->bias[kernel];
-    block.offset = kernel * set->plane;
-    uint32_t first = set->diagonal ? kernel * set->stored_channels : 0;
+    block.offset = viv_kernel_place(set, kernel) * set->plane;
+    uint32_t first = set->diagonal ? viv_kernel_input(set, kernel) * set->stored_channels : 0;
     if (channel >= first && channel - first < set->stored_channels)
         block.taps = set->data + ((size_t)kernel * set->stored_channels + channel - first) * set->taps;
     return block;
@@ -80,7 +80,8 @@ static uint32_t empty_steps(const struct viv_kernel_set *set, uint32_t base, uin
 {
     if (!set->diagonal || step == 0)
         return 0;
-    uint32_t first = base * set->stored_channels, end = first + count * set->stored_channels;
+    uint32_t first = viv_kernel_input(set, base) * set->stored_channels;
+    uint32_t end = (viv_kernel_input(set, base + count - 1) + 1) * set->stored_channels;
     uint32_t next = step < first ? first : step < end ? step : set->channels;
     next = next < set->channels - 1 ? next : set->channels - 1;
     return next > step ? next - step : 0;

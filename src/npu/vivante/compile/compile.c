@@ -35,6 +35,9 @@ static struct viv_kernel_set kernel_set(const struct viv_plan *plan, const struc
     set.data = weights->data + nn->first_kernel * viv_weights_per_kernel(weights);
     set.bias = weights->bias + nn->first_kernel;
     set.plane = nn->out_x_stride * nn->out_y_stride;
+    set.order = weights->order ? weights->order + nn->first_kernel : NULL;
+    set.first_place = nn->first_place;
+    set.multiplier = weights->multiplier;
     return set;
 }
 

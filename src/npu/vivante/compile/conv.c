@@ -3,8 +3,9 @@
 
 #include <errno.h>
 
+#include "npu/vivante/compile/channels.h"
 #include "npu/vivante/compile/coef.h"
-#include "npu/vivante/compile/requant.h"
+#include "npu/vivante/compile/elementwise.h"
 #include "npu/vivante/compile/tile.h"
 
 struct viv_weights *viv_conv_weights(struct viv_plan *plan, const struct mica_op *op, uint32_t *index)
@@ -23,7 +24,7 @@ struct viv_weights *viv_conv_weights(struct viv_plan *plan, const struct mica_op
 }
 
 /* The job's input: the operation's, planar, or its space-to-depth form. */
-static int find_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref)
+int viv_conv_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref)
 {
     uint32_t tensor = (uint32_t)plan->graph->ops[op].inputs[0];
     const struct mica_tensor *t = &plan->graph->tensors[tensor];
@@ -42,25 +43,30 @@ static int find_input(struct viv_plan *plan, uint32_t op, const struct viv_windo
                      : viv_tp_space_to_depth(plan, op, shape, in, *ref, zero_point);
 }
 
-int viv_conv_arithmetic(struct viv_plan *plan, const struct mica_op *op, enum mica_activation activation,
-                        struct viv_nn *nn)
+int viv_conv_factor(struct viv_plan *plan, const struct mica_op *op, uint32_t data, struct viv_nn *nn)
 {
-    const struct mica_tensor *in = mica_op_input(plan->graph, op, 0), *weights = mica_op_input(plan->graph, op, 1);
+    const struct mica_tensor *in = mica_op_input(plan->graph, op, data), *weights = mica_op_input(plan->graph, op, 1);
     const struct mica_tensor *out = mica_op_output(plan->graph, op, 0);
-    struct viv_requant requant;
-    if (!viv_requant_make(plan->chip, in->quant.scale[0], weights->quant.scale[0], out->quant.scale[0], &requant) ||
-        !viv_activation_free(activation, out, &nn->relu))
-        return mica_fail(plan->log, -ENOTSUP, "%s \"%s\" has scales or an activation that the NN cores can't compute",
-                         op->type, out->name);
+    struct viv_requant requant = {0}; /* stays so where each group of channels has its own */
+    if (!viv_channels_differ(weights) &&
+        !viv_requant_make(plan->chip, in->quant.scale[0], weights->quant.scale[0], out->quant.scale[0], &requant))
+        return mica_fail(plan->log, -ENOTSUP, "%s \"%s\" has scales that the NN cores can't compute", op->type,
+                         out->name);
     nn->post_multiplier = requant.multiplier;
     nn->post_shift = requant.shift;
     nn->in_zero_point = viv_zero_point(in);
-    nn->out_zero_point = viv_zero_point(out);
     return 0;
 }
 
-static int set_geometry(struct viv_plan *plan, const struct mica_op *op, const struct viv_window *window,
+int viv_conv_arithmetic(struct viv_plan *plan, const struct mica_op *op, enum mica_activation activation,
                         struct viv_nn *nn)
+{
+    const struct mica_tensor *out = mica_op_output(plan->graph, op, 0);
+    viv_clamp_first(viv_bounds_of(activation, out), viv_zero_point(out), &nn->out_zero_point, &nn->relu);
+    return viv_conv_factor(plan, op, 0, nn);
+}
+
+void viv_conv_geometry(const struct viv_window *window, struct viv_nn *nn)
 {
     nn->in_w = nn->in_x_stride = window->job_w;
     nn->in_h = nn->in_y_stride = window->job_h;
@@ -73,7 +79,6 @@ static int set_geometry(struct viv_plan *plan, const struct mica_op *op, const s
     nn->out_h = window->out_h * (nn->first_pixel ? 2 : 1);
     nn->out_x_stride = window->out_w;
     nn->out_y_stride = window->out_h;
-    return viv_conv_arithmetic(plan, op, op->window.activation, nn);
 }
 
 int viv_conv_begin(struct viv_plan *plan, uint32_t op_index, struct viv_window *window, struct viv_nn *nn,
@@ -83,11 +88,15 @@ int viv_conv_begin(struct viv_plan *plan, uint32_t op_index, struct viv_window *
     char reason[128];
     if (!viv_window_make(plan->chip, plan->graph, op, window, reason, sizeof(reason)))
         return mica_fail(plan->log, -ENOTSUP, "%s", reason);
-    int error = set_geometry(plan, op, window, nn);
+    viv_conv_geometry(window, nn);
+    int error = viv_conv_arithmetic(plan, op, op->window.activation, nn);
     if (!error)
-        error = find_input(plan, op_index, window, &nn->in);
+        error = viv_conv_input(plan, op_index, window, &nn->in);
     if (!error)
         error = viv_make_planar(plan, (uint32_t)op->outputs[0], &nn->out);
+    if (!error)
+        error = viv_clamp_begin(plan, op, viv_bounds_of(op->window.activation, mica_op_output(plan->graph, op, 0)),
+                                &nn->out);
     if (error)
         return error;
     *weights = viv_conv_weights(plan, op, &nn->weights);
@@ -111,6 +120,8 @@ int viv_lower_conv(struct viv_plan *plan, uint32_t op_index)
     weights->kernel_stride = (size_t)(filter->dims[1] * filter->dims[2]) * weights->channels;
     viv_window_map(plan->chip, &window, &op->window, weights);
     weights->pointwise = weights->taps == 1;
+    if (viv_channels_differ(filter))
+        return viv_channels_lower(plan, op_index, 0, weights, &nn);
     nn.in_c = weights->channels * weights->phases;
     nn.out_c = weights->kernels;
     struct viv_weights_profile profile = viv_weights_profile(weights);

@@ -20,4 +20,20 @@ int viv_conv_begin(struct viv_plan *plan, uint32_t op_index, struct viv_window *
 int viv_conv_arithmetic(struct viv_plan *plan, const struct mica_op *op, enum mica_activation activation,
                         struct viv_nn *nn);
 
+/* The multiplier and the input's zero point only; `data` is the input with the data. */
+int viv_conv_factor(struct viv_plan *plan, const struct mica_op *op, uint32_t data, struct viv_nn *nn);
+
+void viv_conv_geometry(const struct viv_window *window, struct viv_nn *nn);
+
+/* The job's input: the operation's, planar, or its space-to-depth form. */
+int viv_conv_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref);
+
+/* depthwise.c: one job, with hardware for it. */
+int viv_depthwise_job(struct viv_plan *plan, uint32_t op, const struct viv_weights *weights, struct viv_nn nn,
+                      uint64_t macs);
+
+/* depthwise.c: the jobs of a depthwise convolution without hardware for it, `macs` in all. */
+int viv_depthwise_groups(struct viv_plan *plan, uint32_t op, struct viv_weights *weights, struct viv_nn nn,
+                         uint64_t macs);
+
 #endif

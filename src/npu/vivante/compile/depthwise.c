@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "npu/vivante/compile/channels.h"
 #include "npu/vivante/compile/coef.h"
 #include "npu/vivante/compile/depthwise_size.h"
 #include "npu/vivante/compile/tile.h"
@@ -42,12 +43,12 @@ static uint64_t group_bytes(const struct grouping *grouping, uint32_t group)
     const struct viv_weights *weights = grouping->weights;
     struct viv_weights_profile profile = {.share = grouping->profile.share / group, .density = 1.0 / group};
     profile.entropy = grouping->profile.entropy;
-    return viv_coef_estimate(grouping->chip, group, group * weights->phases, weights->taps, &profile);
+    return viv_coef_estimate(grouping->chip, group, group * viv_weights_planes(weights), weights->taps, &profile);
 }
 
 static void choose_group_tile(const struct grouping *grouping, struct viv_nn *nn, uint32_t group)
 {
-    nn->in_c = group * grouping->weights->phases;
+    nn->in_c = group / viv_weights_multiplier(grouping->weights) * viv_weights_planes(grouping->weights);
     nn->out_c = group;
     viv_tile_choose(grouping->chip, nn, group_bytes(grouping, group), 1.0 / group);
 }
@@ -62,8 +63,8 @@ static uint32_t choose_group(const struct grouping *grouping, const struct viv_n
     double best_cycles = 0;
     for (unsigned i = 0; i <= sizeof(per_core) / sizeof(per_core[0]); i++) {
         uint32_t wanted = i == 0 ? weights->kernels : per_core[i - 1] * chip->nn_cores;
-        bool too_large = (uint64_t)wanted * weights->phases * weights->taps > VIV_MAX_KERNEL_WEIGHTS;
-        if (i ? wanted >= weights->kernels : too_large)
+        bool too_large = (uint64_t)wanted * viv_weights_planes(weights) * weights->taps > VIV_MAX_KERNEL_WEIGHTS;
+        if (i ? wanted >= weights->kernels || weights->multiplier > 1 : too_large)
             continue;
         uint32_t count = mica_cdiv(weights->kernels, wanted);
         uint32_t group = (uint32_t)mica_align(mica_cdiv(weights->kernels, count), chip->nn_cores);
@@ -99,22 +100,23 @@ static void assume_on_chip(const struct viv_chip *chip, struct viv_nn *nn, uint3
     }
 }
 
-static int add_groups(struct viv_plan *plan, uint32_t op, struct viv_weights *weights, struct viv_nn nn)
+int viv_depthwise_groups(struct viv_plan *plan, uint32_t op, struct viv_weights *weights, struct viv_nn nn,
+                         uint64_t macs)
 {
     struct grouping grouping = {plan->chip, weights, viv_weights_profile(weights)};
     uint32_t kernels = weights->kernels;
     if (plan->options.on_chip)
-        assume_on_chip(plan->chip, &nn, kernels * weights->phases, kernels);
+        assume_on_chip(plan->chip, &nn, kernels * viv_weights_planes(weights), kernels);
     uint32_t group = 0;
     int error = 0;
-    if (plan->options.optimize_size && plan->chip->coef_format == VIV_COEF_V7)
+    if (plan->options.optimize_size && weights->multiplier < 2 && weights->channels == 1 &&
+        plan->chip->coef_format == VIV_COEF_V7)
         error = viv_depthwise_smallest_group(plan, weights, &group);
     else
         group = choose_group(&grouping, &nn);
     if (error)
         return error;
-    uint64_t macs = mica_op_macs(plan->graph, &plan->graph->ops[op]) / kernels;
-    uint64_t in_pitch = (uint64_t)nn.in_x_stride * nn.in_y_stride * weights->phases;
+    uint64_t in_pitch = (uint64_t)nn.in_x_stride * nn.in_y_stride * viv_weights_planes(weights);
     uint64_t out_pitch = (uint64_t)nn.out_x_stride * nn.out_y_stride;
     struct viv_ref in = nn.in, out = nn.out;
     for (uint32_t first = 0; first < kernels; first += group) {
@@ -128,12 +130,13 @@ static int add_groups(struct viv_plan *plan, uint32_t op, struct viv_weights *we
         if (!job)
             return -ENOMEM;
         job->nn = nn;
-        job->macs = macs * count;
+        job->macs = macs / kernels * count;
     }
     return 0;
 }
 
-static int add_hardware_job(struct viv_plan *plan, uint32_t op, const struct viv_weights *weights, struct viv_nn nn)
+int viv_depthwise_job(struct viv_plan *plan, uint32_t op, const struct viv_weights *weights, struct viv_nn nn,
+                      uint64_t macs)
 {
     struct viv_weights_profile profile = viv_weights_profile(weights);
     nn.depthwise = true;
@@ -144,7 +147,7 @@ static int add_hardware_job(struct viv_plan *plan, uint32_t op, const struct viv
     if (!job)
         return -ENOMEM;
     job->nn = nn;
-    job->macs = mica_op_macs(plan->graph, &plan->graph->ops[op]);
+    job->macs = macs;
     return 0;
 }
 
@@ -161,7 +164,13 @@ int viv_lower_depthwise(struct viv_plan *plan, uint32_t op_index)
     weights->channels = 1;
     weights->tap_stride = weights->kernels;
     weights->kernel_stride = 1;
-    weights->diagonal = !plan->chip->hardware_depthwise;
+    bool differ = viv_channels_differ(mica_op_input(plan->graph, op, 1));
+    weights->multiplier = (uint32_t)op->window.depth_multiplier;
+    weights->diagonal = !plan->chip->hardware_depthwise || differ || weights->multiplier > 1;
     viv_window_map(plan->chip, &window, &op->window, weights);
-    return weights->diagonal ? add_groups(plan, op_index, weights, nn) : add_hardware_job(plan, op_index, weights, nn);
+    if (differ)
+        return viv_channels_lower(plan, op_index, 0, weights, &nn);
+    if (weights->diagonal)
+        return viv_depthwise_groups(plan, op_index, weights, nn, mica_op_macs(plan->graph, op));
+    return viv_depthwise_job(plan, op_index, weights, nn, mica_op_macs(plan->graph, op));
 }

@@ -114,8 +114,8 @@ static void put_scan(struct packer *packer, const struct viv_tp_part *part)
     put(packer, VIV_TP_IN_WINDOW_Y_END, (uint32_t)part->window_y_end);
     put(packer, VIV_TP_IN_TILE_X_SIZE, part->tile_x);
     put(packer, VIV_TP_IN_TILE_Y_SIZE, part->tile_y);
-    put(packer, VIV_TP_IN_TILE_X_INC, part->tile_x);
-    put(packer, VIV_TP_IN_TILE_Y_INC, part->tile_y);
+    put(packer, VIV_TP_IN_TILE_X_INC, part->tile_x_step ? part->tile_x_step : part->tile_x);
+    put(packer, VIV_TP_IN_TILE_Y_INC, part->tile_y_step ? part->tile_y_step : part->tile_y);
 }
 
 static void put_loops(struct packer *packer, const struct viv_tp_part *part)
@@ -132,6 +132,22 @@ static void put_loops(struct packer *packer, const struct viv_tp_part *part)
     put(packer, VIV_TP_OUT_LOOP_6_INC, part->loop_6_inc);
 }
 
+/* What the vendor's pooling jobs hold (specification, section 4.4a). */
+static void put_pool(struct packer *packer, const struct viv_tp *tp)
+{
+    uint32_t processing = tp->pool_step == 2 ? 3 : 1;
+    put(packer, VIV_TP_ALU_HORZ_PROCESSING, processing);
+    put(packer, VIV_TP_ALU_HORZ_PROC_COUNT, tp->pool_size - 1);
+    put(packer, VIV_TP_ALU_HORZ_PROC_STRIDE, tp->pool_size == 3 && tp->pool_step == 2);
+    put(packer, VIV_TP_ALU_VERT_PROCESSING, processing);
+    put(packer, VIV_TP_ALU_VERT_PROC_COUNT, tp->pool_size - 1);
+    put(packer, VIV_TP_ALU_VERT_PROC_STRIDE, tp->pool_size == 3 && tp->pool_step == 2);
+    put(packer, VIV_TP_ALU_LOAD_PWL_LUT_GLOBAL_MEM, 1);
+    put(packer, VIV_TP_IN_IMAGE_BORDER_MODE, 1);
+    put(packer, VIV_TP_OUT_LOOP_1_RESET, 1);
+    put(packer, VIV_TP_OUT_LOOP_2_RESET, 1);
+}
+
 int viv_descriptor_tp(const struct viv_plan *plan, const struct viv_tp *tp, uint32_t index, uint32_t *words)
 {
     struct packer packer = {.words = words, .fields = viv_tp_fields};
@@ -140,6 +156,8 @@ int viv_descriptor_tp(const struct viv_plan *plan, const struct viv_tp *tp, uint
     put_loops(&packer, &tp->parts[index]);
     put(&packer, VIV_TP_OUT_LOOP_1_RESET, tp->reshuffle);
     put(&packer, VIV_TP_OUT_LOOP_3_RESET, tp->reshuffle);
+    if (tp->pool_size)
+        put_pool(&packer, tp);
     put(&packer, VIV_TP_NO_FLUSH, index + 1 < tp->part_count);
     put(&packer, VIV_TP_IN_ZP, tp->zero_point);
     put(&packer, VIV_TP_OUT_ZP, tp->zero_point);

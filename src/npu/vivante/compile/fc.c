@@ -8,7 +8,9 @@
 
 #include <errno.h>
 
+#include "npu/vivante/compile/channels.h"
 #include "npu/vivante/compile/coef.h"
+#include "npu/vivante/compile/elementwise.h"
 #include "npu/vivante/compile/tile.h"
 
 uint32_t viv_fully_connected_kernel(const struct viv_chip *chip, uint32_t inputs)
@@ -55,6 +57,8 @@ int viv_lower_fully_connected(struct viv_plan *plan, uint32_t op_index)
         error = viv_need_nhwc(plan, (uint32_t)op->inputs[0], op_index, &nn.in);
     if (!error)
         error = viv_make_nhwc(plan, (uint32_t)op->outputs[0], &nn.out);
+    if (!error)
+        error = viv_clamp_begin(plan, op, viv_bounds_of(op->activation, mica_op_output(plan->graph, op, 0)), &nn.out);
     if (error)
         return error;
     struct viv_weights *weights = viv_conv_weights(plan, op, &nn.weights);
@@ -63,6 +67,8 @@ int viv_lower_fully_connected(struct viv_plan *plan, uint32_t op_index)
     weights->kernels = outputs;
     map_weights(plan->chip, weights, size, inputs);
     set_geometry(&nn, size, inputs == 1 ? 1 : size, weights->channels, outputs);
+    if (viv_channels_differ(filter))
+        return viv_channels_lower(plan, op_index, 0, weights, &nn);
     struct viv_weights_profile profile = viv_weights_profile(weights);
     viv_tile_choose(plan->chip, &nn, viv_coef_estimate(plan->chip, outputs, nn.in_c, weights->taps, &profile),
                     profile.density);

@@ -66,6 +66,10 @@ int viv_tp_space_to_depth(struct viv_plan *plan, uint32_t op, struct viv_shape s
 int viv_tp_space_to_depth_nhwc(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in,
                                struct viv_ref out, uint8_t zero_point);
 
+/* Maxima of windows of 2 or 3 pixels each way, step 1 or 2. */
+int viv_tp_max_pool(struct viv_plan *plan, uint32_t op, struct viv_shape shape, uint32_t size, uint32_t step,
+                    struct viv_ref in, struct viv_ref out);
+
 /* ---- one function an operation ------------------------------------------- */
 
 int viv_lower_conv(struct viv_plan *plan, uint32_t op);
@@ -86,12 +90,13 @@ uint32_t viv_fully_connected_kernel(const struct viv_chip *chip, uint32_t inputs
 
 /* Weights of a quantized addition (specification, section 7.5). */
 struct viv_add {
-    uint32_t weight[2];
+    int32_t weight[2];
     float weight_scale; /* with the first input's scale, the scale of the sum */
     double error;       /* largest error of the sum before rounding, in steps of the output */
 };
 
-struct viv_add viv_add_weights(const struct mica_tensor *a, const struct mica_tensor *b, const struct mica_tensor *out);
+struct viv_add viv_add_weights(const struct mica_tensor *a, const struct mica_tensor *b, const struct mica_tensor *out,
+                               bool subtract);
 
 /* Columns an addition folds its tensors to; 0: too large. */
 uint32_t viv_add_columns(uint64_t bytes);

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "npu/vivante/compile/requant.h"
+
 int viv_lower_concatenation(struct viv_plan *plan, uint32_t op_index)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
@@ -46,7 +48,9 @@ int viv_lower_pad(struct viv_plan *plan, uint32_t op_index)
         error = viv_make_planar(plan, (uint32_t)op->outputs[0], &out);
     if (error)
         return error;
-    return viv_tp_pad(plan, op_index, viv_shape_of(tensor), &padding, in, out, viv_tensor_zero(tensor));
+    const struct mica_tensor *value = mica_op_input(plan->graph, op, 2);
+    uint8_t byte = value ? *(const uint8_t *)value->data ^ viv_flip(tensor) : viv_tensor_zero(tensor);
+    return viv_tp_pad(plan, op_index, viv_shape_of(tensor), &padding, in, out, byte);
 }
 
 int viv_lower_reshape(struct viv_plan *plan, uint32_t op_index)

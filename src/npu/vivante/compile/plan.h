@@ -79,6 +79,7 @@ struct viv_nn {
     enum viv_place in_place, out_place;
     uint32_t weights;      /* index in the plan */
     uint32_t first_kernel; /* of the weights: the job computes out_c of their kernels */
+    uint32_t first_place;  /* of weights with an order: the channel that is plane 0 of `in` or `out` */
     struct viv_coefficients coefficients;
 };
 
@@ -88,6 +89,7 @@ struct viv_tp_part {
     uint32_t x_size, y_size, z_size, stride, slice;
     int32_t window_x, window_y, window_x_end, window_y_end; /* inclusive */
     uint32_t tile_x, tile_y;
+    uint32_t tile_x_step, tile_y_step; /* 0: the tile's size */
     struct {
         uint32_t inc, count;
     } loop[6];
@@ -98,6 +100,7 @@ struct viv_tp {
     struct viv_ref in, out;
     uint8_t zero_point;
     bool reshuffle; /* resets loops 1 and 3, and does not mark its parts as split (specification, sections 2.3, 4.2) */
+    uint32_t pool_size, pool_step; /* maximum of windows: 2 or 3, step 1 or 2; 0: no pooling */
     uint32_t part_count;
     struct viv_tp_part parts[VIV_MAX_TP_PARTS];
 };
@@ -119,6 +122,14 @@ struct viv_value {
     uint32_t op;         /* graph index of the operation that computes it; VIV_NONE: an input or not yet */
 };
 
+/* Results of the operation that is being lowered, to be clamped where no job's own clamp is (clamp.c). */
+struct viv_clamp {
+    bool pending;
+    struct viv_ref from, to;
+    uint64_t bytes;
+    uint8_t zero, low, high; /* of the output */
+};
+
 struct viv_plan {
     const struct viv_chip *chip;
     const struct mica_partition *partition;
@@ -134,6 +145,7 @@ struct viv_plan {
     struct viv_weights **weights;
     uint32_t weights_count, weights_capacity;
     struct viv_value *values; /* per graph tensor */
+    struct viv_clamp clamp;
     uint64_t scratch_bytes;
     struct mica_on_chip on_chip[MICA_ON_CHIP_WINDOWS]; /* used ranges, device addresses */
 };

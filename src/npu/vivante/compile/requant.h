@@ -29,6 +29,12 @@ static inline bool viv_requant_make(const struct viv_chip *chip, float in, float
     return requant->shift <= 127; /* 7 bits; a larger exponent wraps to far above */
 }
 
+/* A factor that is a number of its own. */
+static inline bool viv_requant_factor(const struct viv_chip *chip, double factor, struct viv_requant *requant)
+{
+    return viv_requant_make(chip, (float)factor, 1.0f, 1.0f, requant);
+}
+
 /* int8 tensors live in the device as uint8, 128 higher. */
 static inline uint8_t viv_zero_point(const struct mica_tensor *tensor)
 {
@@ -40,21 +46,34 @@ static inline uint8_t viv_flip(const struct mica_tensor *tensor)
     return tensor->type == MICA_TYPE_INT8 ? 0x80 : 0;
 }
 
-/* Is clamping to `activation` what clamping to 0..255 does, perhaps with the hardware's clamp at the zero point? */
-static inline bool viv_activation_free(enum mica_activation activation, const struct mica_tensor *out, bool *relu)
+/* The clamp of an activation, as bytes of the output: 0 and 255 where there is none. */
+struct viv_bounds {
+    uint8_t low, high;
+};
+
+static inline uint8_t viv_byte(float value)
+{
+    return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)value;
+}
+
+static inline struct viv_bounds viv_bounds_between(const struct mica_tensor *out, float low, float high)
 {
     float zero = viv_zero_point(out), scale = out->quant.scale[0];
-    *relu = activation == MICA_ACT_RELU || activation == MICA_ACT_RELU6;
+    return (struct viv_bounds){viv_byte(zero + roundf(low / scale)), viv_byte(zero + roundf(high / scale))};
+}
+
+static inline struct viv_bounds viv_bounds_of(enum mica_activation activation, const struct mica_tensor *out)
+{
     switch (activation) {
-    case MICA_ACT_NONE:
     case MICA_ACT_RELU:
-        return true;
+        return (struct viv_bounds){viv_zero_point(out), 255};
     case MICA_ACT_RELU6:
-        return zero + roundf(6.0f / scale) >= 255.0f;
+        return viv_bounds_between(out, 0, 6);
     case MICA_ACT_RELU_N1_TO_1:
-        return zero + roundf(1.0f / scale) >= 255.0f && zero + roundf(-1.0f / scale) <= 0.0f;
+        return viv_bounds_between(out, -1, 1);
+    default:
+        return (struct viv_bounds){0, 255};
     }
-    return false;
 }
 
 #endif

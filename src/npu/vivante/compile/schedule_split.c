@@ -27,7 +27,7 @@ struct cut {
 static bool is_convolution(const struct viv_plan *plan, const struct viv_job *job)
 {
     return job->is_nn && !job->nn.depthwise && !job->nn.first_pixel && !plan->weights[job->nn.weights]->diagonal &&
-           plan->graph->ops[job->op].kind == MICA_OP_CONV_2D;
+           !plan->weights[job->nn.weights]->order && plan->graph->ops[job->op].kind == MICA_OP_CONV_2D;
 }
 
 /* Do the groups read the writer's channels in order, each once, and nobody else any? */

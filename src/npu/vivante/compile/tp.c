@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "npu/vivante/compile/box.h"
 #include "util/checked.h"
 
 /* Below this many elements a job's fixed 1512 cycles outweigh what another core saves. */
@@ -243,6 +244,66 @@ int viv_tp_space_to_depth_nhwc(struct viv_plan *plan, uint32_t op, struct viv_sh
         set_loop(part, 2, 4 * w * h, shape.c);
         set_loop(part, 3, 2 * w * h, 2);
         set_loop(part, 4, w, split.size);
+    }
+    return 0;
+}
+
+int viv_tp_scatter(struct viv_plan *plan, uint32_t op, const struct viv_box_loop *columns,
+                   const struct viv_box_loop *rows, const struct viv_box_loop *slices, struct viv_ref in,
+                   struct viv_ref out, uint8_t zero_point)
+{
+    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    if (!tp)
+        return -ENOMEM;
+    struct split split = split_over(plan, slices->count, (uint64_t)columns->count * rows->count * slices->count);
+    while (split_next(&split)) {
+        struct viv_tp_part *part = add_part(tp);
+        scan_all(part, columns->count, rows->count);
+        part->z_size = split.size;
+        part->stride = (uint32_t)rows->in;
+        part->slice = (uint32_t)slices->in;
+        part->in_offset = split.start * slices->in;
+        part->out_offset = split.start * slices->out;
+        set_loop(part, 0, (uint32_t)columns->out, columns->count);
+        set_loop(part, 1, (uint32_t)rows->out, rows->count);
+        set_loop(part, 2, (uint32_t)slices->out, split.size);
+    }
+    return 0;
+}
+
+/* Tiles of 64 columns and, with windows that go on in the next, what these need too (specification, section 4.4a). */
+int viv_tp_max_pool(struct viv_plan *plan, uint32_t op, struct viv_shape shape, uint32_t size, uint32_t step,
+                    struct viv_ref in, struct viv_ref out)
+{
+    struct viv_tp *tp = new_job(plan, op, in, out, 0);
+    if (!tp)
+        return -ENOMEM;
+    tp->pool_size = size;
+    tp->pool_step = step;
+    uint32_t over = size > step ? size - step : 0, rows = 16;
+    uint32_t columns = (64 - over) / step; /* outputs of a tile */
+    uint32_t w = (shape.w - size) / step + 1, h = (shape.h - size) / step + 1;
+    struct split split = split_over(plan, shape.c, elements_of(shape));
+    while (split_next(&split)) {
+        struct viv_tp_part *part = add_part(tp);
+        scan_all(part, shape.w, shape.h);
+        part->window_x_end = (int32_t)((w - 1) * step + size) - 1;
+        part->window_y_end = (int32_t)((h - 1) * step + size) - 1;
+        part->tile_x = columns * step + over;
+        part->tile_y = rows * step + over;
+        part->tile_x_step = columns * step;
+        part->tile_y_step = rows * step;
+        part->z_size = split.size;
+        part->stride = shape.w;
+        part->slice = shape.w * shape.h;
+        part->in_offset = (uint64_t)split.start * part->slice;
+        part->out_offset = (uint64_t)split.start * w * h;
+        set_loop(part, 0, 0, 1);
+        set_loop(part, 1, 1, 0);
+        set_loop(part, 2, w, 0);
+        set_loop(part, 3, columns, mica_cdiv(w, columns));
+        set_loop(part, 4, rows * w, mica_cdiv(h, rows));
+        part->loop_6_inc = w * h;
     }
     return 0;
 }

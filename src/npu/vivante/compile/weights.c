@@ -20,12 +20,23 @@ void viv_tap_order(const struct viv_chip *chip, uint32_t width, uint32_t height,
                     *order++ = (uint16_t)(row * width + column);
 }
 
-/* One channel of one kernel: `count` taps, at these places of the source, or at none. */
+/* One channel of one kernel: `count` taps, at these places of the source (NULL: a kernel without weights), or at none.
+ */
 static void gather_channel(const struct viv_weights *weights, const uint8_t *source, const ptrdiff_t *places,
                            uint32_t count, uint8_t *data)
 {
     for (uint32_t i = 0; i < count; i++)
-        data[i] = places[i] < 0 ? weights->zero_point : source[places[i]] ^ weights->flip;
+        data[i] = !source || places[i] < 0 ? weights->zero_point : source[places[i]] ^ weights->flip;
+}
+
+static uint32_t source_kernel(const struct viv_weights *weights, uint32_t kernel)
+{
+    return weights->order ? weights->order[kernel] : kernel;
+}
+
+static bool idle(const struct viv_weights *weights, uint32_t kernel)
+{
+    return weights->idle && weights->idle[source_kernel(weights, kernel)];
 }
 
 static void gather(struct viv_weights *weights)
@@ -36,10 +47,12 @@ static void gather(struct viv_weights *weights)
         for (uint32_t tap = 0; tap < weights->taps; tap++, count++)
             places[count] = weights->map[phase][tap] * (ptrdiff_t)weights->tap_stride;
     uint8_t *data = weights->owned;
-    for (uint32_t k = 0; k < weights->kernels; k++)
+    for (uint32_t k = 0; k < weights->kernels; k++) {
+        const uint8_t *source = weights->source + source_kernel(weights, k) * weights->kernel_stride;
         for (uint32_t z = 0; z < weights->channels; z++, data += count)
-            gather_channel(weights, weights->source + k * weights->kernel_stride + z * weights->channel_stride, places,
-                           count, data);
+            gather_channel(weights, idle(weights, k) ? NULL : source + z * weights->channel_stride, places, count,
+                           data);
+    }
 }
 
 static void fold_biases(struct viv_weights *weights)
@@ -51,7 +64,8 @@ static void fold_biases(struct viv_weights *weights)
         for (size_t i = 0; i < size; i++)
             sum += data[i];
         sum -= (uint32_t)size * weights->zero_point;
-        uint32_t bias = weights->bias_source ? (uint32_t)weights->bias_source[k] : 0;
+        bool none = !weights->bias_source || idle(weights, k);
+        uint32_t bias = none ? 0 : (uint32_t)weights->bias_source[source_kernel(weights, k)];
         weights->bias[k] = bias + (uint32_t)weights->bias_factor * sum;
     }
 }
@@ -59,8 +73,8 @@ static void fold_biases(struct viv_weights *weights)
 /* The model's own bytes will do when they are in the right order already. */
 static bool usable_as_is(const struct viv_weights *weights)
 {
-    return weights->pointwise && weights->phases == 1 && weights->channel_stride == 1 && !weights->flip &&
-           weights->kernel_stride == weights->channels;
+    return !weights->order && weights->map[0][0] == 0 && weights->pointwise && weights->phases == 1 &&
+           weights->channel_stride == 1 && !weights->flip && weights->kernel_stride == weights->channels;
 }
 
 bool viv_weights_prepare(struct viv_weights *weights)
@@ -87,6 +101,8 @@ void viv_weights_finish(struct viv_weights *weights)
 {
     free(weights->owned);
     free(weights->bias);
+    free(weights->order);
+    free(weights->idle);
 }
 
 /* Weights that the profile looks at, spread over all of them. */
@@ -110,7 +126,7 @@ struct viv_weights_profile viv_weights_profile(const struct viv_weights *weights
     sample(weights, (size_t)weights->kernels * weights->channels * used, counts, &total);
     double share = (double)used / ((double)weights->phases * weights->taps);
     double zeros = counts[weights->zero_point ^ weights->flip];
-    struct viv_weights_profile profile = {.share = share, .density = (1 - zeros / total) * share};
+    struct viv_weights_profile profile = {.share = share, .density = total ? (1 - zeros / total) * share : 0};
     for (uint32_t i = 0; i < 256; i++)
         if (counts[i])
             profile.entropy -= counts[i] * log2((double)counts[i] / total) / total;

@@ -30,14 +30,29 @@ struct viv_weights {
     uint32_t phases;                       /* lowered channels per source channel, 1 or VIV_PHASES */
     uint32_t taps;                         /* lowered taps per lowered channel */
     int16_t map[VIV_PHASES][VIV_MAX_TAPS]; /* original tap of each lowered one in stream order, -1: none */
-    bool diagonal;                         /* kernel k sees input channel k only */
+    bool diagonal;                         /* kernel k sees input channel k / multiplier only */
+    uint32_t multiplier;                   /* of a depthwise convolution; 0 stands for 1 */
     bool pointwise;                        /* 1x1 kernels */
+    /* Channels in groups (channels.h): kernel k is the source's order[k], NULL: k. Both arrays are owned. */
+    uint32_t *order;
+    uint8_t *idle; /* of the source's kernels: all weights and the bias count as zero; NULL: none */
 
     /* Made by viv_weights_prepare(). */
     const uint8_t *data; /* [kernels][channels * phases][taps] */
     uint32_t *bias;      /* [kernels], bias + bias_factor * sum(weight - zero point) */
     uint8_t *owned;
 };
+
+/* Lowered channels that a kernel has. */
+static inline uint32_t viv_weights_planes(const struct viv_weights *weights)
+{
+    return weights->channels * weights->phases;
+}
+
+static inline uint32_t viv_weights_multiplier(const struct viv_weights *weights)
+{
+    return weights->multiplier ? weights->multiplier : 1;
+}
 
 /* Bytes of one kernel in `data`. */
 static inline size_t viv_weights_per_kernel(const struct viv_weights *weights)

@@ -93,13 +93,12 @@ bool viv_window_make(const struct viv_chip *chip, const struct mica_graph *graph
         snprintf(reason, size, "stride %dx%d is not supported, only 1x1 and 2x2", w->stride_x, w->stride_y);
         return false;
     }
-    if ((w->dilation_x != 1 && w->kernel_x > 1) || (w->dilation_y != 1 && w->kernel_y > 1)) {
-        snprintf(reason, size, "dilation %dx%d is not supported by the NN cores", w->dilation_x, w->dilation_y);
-        return false;
-    }
-    if (w->kernel_x > (int32_t)chip->max_kernel || w->kernel_y > (int32_t)chip->max_kernel) {
-        snprintf(reason, size, "kernel %dx%d is larger than the NN cores' %ux%u", w->kernel_x, w->kernel_y,
-                 chip->max_kernel, chip->max_kernel);
+    /* A dilated kernel is one with zeros between its taps. */
+    int32_t kernel_x = (w->kernel_x - 1) * w->dilation_x + 1, kernel_y = (w->kernel_y - 1) * w->dilation_y + 1;
+    if (kernel_x > (int32_t)chip->max_kernel || kernel_y > (int32_t)chip->max_kernel) {
+        bool dilated = kernel_x != w->kernel_x || kernel_y != w->kernel_y;
+        snprintf(reason, size, "kernel %dx%d%s is larger than the NN cores' %ux%u", kernel_x, kernel_y,
+                 dilated ? ", with its dilation," : "", chip->max_kernel, chip->max_kernel);
         return false;
     }
     uint32_t channels = (uint32_t)in->dims[3];
@@ -107,13 +106,13 @@ bool viv_window_make(const struct viv_chip *chip, const struct mica_graph *graph
         window->lowering = takes_first_pixel(chip, op, window->in_w, channels) ? VIV_FIRST_PIXEL : VIV_SPACE_TO_DEPTH;
     window->job_w = window->in_w;
     window->job_h = window->in_h;
-    window->kernel_w = (uint32_t)w->kernel_x;
-    window->kernel_h = (uint32_t)w->kernel_y;
+    window->kernel_w = (uint32_t)kernel_x;
+    window->kernel_h = (uint32_t)kernel_y;
     window->x_offset = -w->padding.left;
     window->y_offset = -w->padding.top;
     if (window->lowering == VIV_SPACE_TO_DEPTH) {
-        halve_axis(w->kernel_x, w->padding.left, &window->kernel_w, &window->x_offset, &window->column);
-        halve_axis(w->kernel_y, w->padding.top, &window->kernel_h, &window->y_offset, &window->row);
+        halve_axis(kernel_x, w->padding.left, &window->kernel_w, &window->x_offset, &window->column);
+        halve_axis(kernel_y, w->padding.top, &window->kernel_h, &window->y_offset, &window->row);
         window->job_w = mica_cdiv(window->in_w, 2);
         window->job_h = mica_cdiv(window->in_h, 2);
         window->step = 2;
@@ -134,7 +133,9 @@ void viv_window_map(const struct viv_chip *chip, const struct viv_window *window
         for (uint32_t i = 0; i < weights->taps; i++) {
             int32_t row = window->row + (int32_t)(window->step * (order[i] / window->kernel_w) + phase / 2);
             int32_t column = window->column + (int32_t)(window->step * (order[i] % window->kernel_w) + phase % 2);
-            bool real = row >= 0 && row < op->kernel_y && column >= 0 && column < op->kernel_x;
-            weights->map[phase][i] = real ? (int16_t)(row * op->kernel_x + column) : -1;
+            bool real = row >= 0 && row % op->dilation_y == 0 && row / op->dilation_y < op->kernel_y && column >= 0 &&
+                        column % op->dilation_x == 0 && column / op->dilation_x < op->kernel_x;
+            int32_t tap = row / op->dilation_y * op->kernel_x + column / op->dilation_x;
+            weights->map[phase][i] = real ? (int16_t)tap : -1;
         }
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* The numbers of ONNX's public schema that the reader needs; all other fields are passed over. */
+#ifndef MICA_FRONTEND_ONNX_SCHEMA_H
+#define MICA_FRONTEND_ONNX_SCHEMA_H
+
+enum {
+    ONNX_MODEL_IR_VERSION = 1,
+    ONNX_MODEL_GRAPH = 7,
+    ONNX_MODEL_OPSET = 8,
+
+    ONNX_OPSET_DOMAIN = 1,
+    ONNX_OPSET_VERSION = 2,
+
+    ONNX_GRAPH_NODE = 1,
+    ONNX_GRAPH_INITIALIZER = 5,
+    ONNX_GRAPH_INPUT = 11,
+    ONNX_GRAPH_OUTPUT = 12,
+    ONNX_GRAPH_VALUE_INFO = 13,
+    ONNX_GRAPH_SPARSE_INITIALIZER = 15,
+
+    ONNX_NODE_INPUT = 1,
+    ONNX_NODE_OUTPUT = 2,
+    ONNX_NODE_TYPE = 4,
+    ONNX_NODE_ATTRIBUTE = 5,
+    ONNX_NODE_DOMAIN = 7,
+
+    ONNX_ATTRIBUTE_NAME = 1,
+    ONNX_ATTRIBUTE_FLOAT = 2,
+    ONNX_ATTRIBUTE_INT = 3,
+    ONNX_ATTRIBUTE_STRING = 4,
+    ONNX_ATTRIBUTE_TENSOR = 5,
+    ONNX_ATTRIBUTE_INTS = 8,
+
+    ONNX_TENSOR_DIMS = 1,
+    ONNX_TENSOR_TYPE = 2,
+    ONNX_TENSOR_FLOAT_DATA = 4,
+    ONNX_TENSOR_INT32_DATA = 5, /* also for all smaller types */
+    ONNX_TENSOR_INT64_DATA = 7,
+    ONNX_TENSOR_NAME = 8,
+    ONNX_TENSOR_RAW_DATA = 9,
+    ONNX_TENSOR_LOCATION = 14, /* 1: in another file */
+
+    ONNX_VALUE_NAME = 1,
+    ONNX_VALUE_TYPE = 2,
+    ONNX_TYPE_TENSOR = 1,
+    ONNX_TENSOR_TYPE_ELEMENT = 1,
+    ONNX_TENSOR_TYPE_SHAPE = 2,
+    ONNX_SHAPE_DIM = 1,
+    ONNX_DIM_VALUE = 1,
+};
+
+/* Element types. */
+enum {
+    ONNX_FLOAT = 1,
+    ONNX_UINT8 = 2,
+    ONNX_INT8 = 3,
+    ONNX_INT16 = 5,
+    ONNX_INT32 = 6,
+    ONNX_INT64 = 7,
+    ONNX_BOOL = 9,
+};
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Names for sounds: keywords from features, sound events from the sound itself. And the names of pictures. */
+#include "speech.h"
+#include "task.h"
+#include "tensor.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a model wants to hear. */
+enum ears { DEAF, CEPSTRA, BANDS, WAVE };
+
+static bool single_output_is_classes(const struct cli *cli)
+{
+    struct mica_tensor_info tensor;
+    return mica_model_output_count(cli->model) == 1 && cli_task_output(cli, 0, &tensor) && cli_is_classes(&tensor);
+}
+
+static enum ears ears_of(const struct mica_tensor_info *tensor)
+{
+    size_t count = cli_element_count(tensor);
+    bool quantized = (tensor->type == MICA_TYPE_INT8 || tensor->type == MICA_TYPE_UINT8) && tensor->scale != 0;
+    bool real = quantized || tensor->type == MICA_TYPE_FLOAT32;
+    if (real && cli_task_is_map(tensor, 1) && tensor->dims[1] == CLI_FRAMES && tensor->dims[2] == CLI_CEPSTRA)
+        return CEPSTRA;
+    if (tensor->type == MICA_TYPE_INT8 && count == CLI_FRAMES * CLI_BANDS)
+        return BANDS;
+    bool flat = tensor->rank == 1 || (tensor->rank == 2 && tensor->dims[0] == 1);
+    return flat && tensor->type == MICA_TYPE_FLOAT32 && count >= CLI_SOUND_RATE / 10 ? WAVE : DEAF;
+}
+
+static const char *keyword_misfit(const struct cli *cli)
+{
+    struct mica_tensor_info tensor;
+    if (cli_task_input(cli, &tensor) && ears_of(&tensor) != DEAF && single_output_is_classes(cli))
+        return NULL;
+    return "one output of class scores, and as input 1 x 49 x 10 x 1 cepstra, 1960 int8 band features, or float32 "
+           "samples; other front ends aren't built in: make the features yourself and give them with --input";
+}
+
+static double clamp(double value, double least, double most)
+{
+    return fmin(fmax(value, least), most);
+}
+
+/* Real numbers as codes of the tensor, rounded to nearest. */
+static void quantize(const struct mica_tensor_info *tensor, const float *values, size_t count, void *data)
+{
+    double low = tensor->type == MICA_TYPE_INT8 ? -128 : 0;
+    for (size_t i = 0; i < count; i++) {
+        double code = round((double)values[i] / (double)tensor->scale) + tensor->zero_point;
+        ((uint8_t *)data)[i] = (uint8_t)(int)clamp(code, low, low + 255);
+    }
+}
+
+static void put_cepstra(const struct mica_tensor_info *tensor, const float *second, void *data)
+{
+    float features[CLI_FRAMES * CLI_CEPSTRA];
+    cli_features_cepstra(second, features);
+    if (tensor->type == MICA_TYPE_FLOAT32)
+        memcpy(data, features, sizeof(features));
+    else
+        quantize(tensor, features, CLI_FRAMES * CLI_CEPSTRA, data);
+}
+
+/* The example's own scale: 25.6 a step of 26, whatever the tensor says. */
+static void put_bands(const float *second, void *data)
+{
+    float features[CLI_FRAMES * CLI_BANDS];
+    cli_features_bands(second, features);
+    for (size_t i = 0; i < CLI_FRAMES * CLI_BANDS; i++)
+        ((int8_t *)data)[i] = (int8_t)clamp(floor(((double)features[i] * 256 + 333) / 666) - 128, -128, 127);
+}
+
+/* The first samples of the sound, silence behind it. */
+static int take_start(struct cli *cli, const struct cli_sound *sound, size_t count, float **samples)
+{
+    *samples = calloc(count, sizeof(**samples));
+    if (!*samples)
+        return cli_fail_nomem(cli);
+    memcpy(*samples, sound->samples, (sound->count < count ? sound->count : count) * sizeof(**samples));
+    if (sound->count > count)
+        cli_note(cli, "the model hears %.2f s, the sound has %.2f: only the first are used",
+                 (double)count / CLI_SOUND_RATE, (double)sound->count / CLI_SOUND_RATE);
+    return 0;
+}
+
+static int put_sound(struct cli *cli, const struct mica_tensor_info *tensor, const struct cli_sound *sound)
+{
+    enum ears ears = ears_of(tensor);
+    float *samples = NULL;
+    void *data = malloc(tensor->bytes);
+    int failed = data ? 0 : cli_fail_nomem(cli);
+    if (!failed)
+        failed = take_start(cli, sound, ears == WAVE ? cli_element_count(tensor) : CLI_SECOND_FRAMES, &samples);
+    if (!failed && ears == CEPSTRA)
+        put_cepstra(tensor, samples, data);
+    else if (!failed && ears == BANDS)
+        put_bands(samples, data);
+    else if (!failed)
+        memcpy(data, samples, tensor->bytes);
+    int error = failed ? 0 : mica_session_set_input(cli->session, 0, data, tensor->bytes);
+    free(samples);
+    free(data);
+    return error ? cli_fail_library(cli, error) : failed;
+}
+
+int cli_keyword_set_input(struct cli *cli, const char *path)
+{
+    struct mica_tensor_info tensor;
+    struct cli_sound sound;
+    if (!cli_task_input(cli, &tensor))
+        return cli_fail(cli, "the model has no usable input");
+    int failed = cli_sound_read(cli, path, &sound);
+    if (!failed)
+        failed = put_sound(cli, &tensor, &sound);
+    free(sound.samples);
+    return failed;
+}
+
+/* Outputs are classes, which are shown anyway. */
+const struct cli_task cli_task_keyword = {.name = "keyword", .sound = true, .misfit = keyword_misfit};
+
+static const char *classify_misfit(const struct cli *cli)
+{
+    return single_output_is_classes(cli) ? NULL : "one output of class scores, one a class";
+}
+
+const struct cli_task cli_task_classify = {.name = "classify", .misfit = classify_misfit};
