@@ -11,6 +11,7 @@ simulated one).
 import fnmatch
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -28,9 +29,25 @@ FULL = os.environ.get("MICA_FULL") == "1"
 # Devices, and the arithmetic of cpu_run that is theirs.
 ARITHMETIC = {"sim:a311d": "vivante-v7", "sim:imx8mp": "vivante-v8", "sim:s905d3": "vivante-v7",
               "sim:rk3588": "rockchip", "sim:rk3566": "rockchip-rk356x"}
+# Under `mica vnpu` the same through the kernel's interface: the node of that chip, and no other device.
+VIRTUAL = os.environ.get("MICA_VNPU_CHIP")
+if VIRTUAL:
+    NODE = "accel:/dev/accel/accel0" if VIRTUAL.startswith("rk") else "drm:/dev/dri/renderD128"
+    ARITHMETIC = {NODE: ARITHMETIC[f"sim:{VIRTUAL}"]}
+ROCKCHIP = {"sim:rk3588", "sim:rk3566"}
 DEVICES = os.environ.get("MICA_TEST_DEVICES", ",".join(ARITHMETIC)).split(",")
-# Files about what no device changes: run on the first one.
+# Files about what no device changes: run on the first one of each family.
 ONE_DEVICE = {"test_delegate", "test_label_image"}
+
+
+def devices_of(module):
+    if module.startswith("test_rockchip"):
+        return [d for d in DEVICES if d in ROCKCHIP]
+    if module in ONE_DEVICE:
+        return [d for d in (next((d for d in DEVICES if d not in ROCKCHIP), None),
+                            next((d for d in DEVICES if d in ROCKCHIP), None)) if d]
+    return DEVICES
+
 
 sys.path.insert(0, str(ROOT / "tests" / "pytools"))
 
@@ -73,8 +90,7 @@ def pytest_collection_modifyitems(items):
 
 def pytest_generate_tests(metafunc):
     if "runner" in metafunc.fixturenames:
-        devices = DEVICES[:1] if metafunc.module.__name__ in ONE_DEVICE else DEVICES
-        metafunc.parametrize("runner", devices, indirect=True, scope="session")
+        metafunc.parametrize("runner", devices_of(metafunc.module.__name__), indirect=True, scope="session")
 
 
 # ---- what the tests share -----------------------------------------------------
@@ -105,6 +121,7 @@ class Runner:
         self.interpreter_class, self.resolvers, self.load = Interpreter, OpResolverType, load_delegate
         self.path, self.work, self.device = delegate_path, work, device
         self.delegate = load_delegate(delegate_path, options={"device": device})
+        self.rockchip = device in ROCKCHIP
 
     def inputs(self, model, seed=0):
         import model_builder
@@ -138,6 +155,15 @@ class Runner:
         interpreter = self.interpreter_class(
             model_content=model, experimental_op_resolver_type=self.resolvers.BUILTIN_REF)
         return self.run(interpreter, inputs)
+
+    def on_npu(self, model):
+        """What libmica makes of the model: (operations that the NPU takes, partitions)."""
+        (self.work / "planned.tflite").write_bytes(model)
+        command = [BUILD / "tools" / "mica" / "mica", "compile", self.work / "planned.tflite", "--device", self.device,
+                   "-o", self.work / "planned.mica"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+        return tuple(map(int, re.search(r"(\d+) of \d+ operations in (\d+) NPU partition", result.stdout).groups()))
 
     def hardware_model(self, model, inputs, like):
         """Outputs of the CPU kernels in the NPU's arithmetic, with types and shapes as in `like`."""

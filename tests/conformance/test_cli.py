@@ -22,9 +22,11 @@ SHARE = ROOT / "share/mica"
 MODEL = SHARE / "mobilenet_v1_1.0_224_quant.tflite"
 LABELS = SHARE / "mobilenet_v1_1.0_224_quant.labels.txt"
 PICTURE = SHARE / "chelsea.png"
-COMMANDS = ["run", "info", "compile", "devices", "profile"]
+COMMANDS = ["run", "info", "compare", "compile", "devices", "profile"]
 INPUT_BYTES = 224 * 224 * 3
 SIM = "sim:a311d"
+ROCKCHIP = "sim:rk3588"
+UNITS = {SIM: {"NN", "TP", "CPU"}, ROCKCHIP: {"CNV", "DW", "EW", "LUT", "CPU"}}
 ENV = {k: v for k, v in os.environ.items() if k != "MICA_DEVICE"}
 
 pytestmark = pytest.mark.skipif(not MICA.exists(), reason=f"{MICA} is not built")
@@ -44,6 +46,12 @@ def mica_json(*arguments, **options):
 
 def pixels(size=(224, 224)):
     return np.asarray(Image.open(PICTURE).convert("RGB").resize(size))
+
+
+@pytest.fixture(scope="module", params=[SIM, ROCKCHIP])
+def sim(request):
+    """One chip of each family."""
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +125,7 @@ def test_wrong_command_lines_exit_with_2_and_say_why(arguments, words, tmp_path)
 
 def test_devices_lists_the_simulator_and_reasons():
     rows = {row["name"]: row for row in mica_json("devices")["devices"]}
-    assert rows[SIM]["available"] and rows["cpu"]["available"]
+    assert rows[SIM]["available"] and rows[ROCKCHIP]["available"] and rows["cpu"]["available"]
     assert all(row["available"] or row["reason"] for row in rows.values())
     table = mica("devices").out
     assert all(name in table for name in rows)
@@ -138,8 +146,8 @@ def test_a_device_that_is_not_there_is_a_failure(name):
 # ---- info ----
 
 
-def test_info_tells_tensors_operations_and_where_they_run():
-    info = mica_json("info", MODEL, "--device", SIM)
+def test_info_tells_tensors_operations_and_where_they_run(sim):
+    info = mica_json("info", MODEL, "--device", sim)
     assert [t["shape"] for t in info["inputs"]] == [[1, 224, 224, 3]]
     assert info["inputs"][0]["type"] == "uint8" and info["inputs"][0]["zero_point"] == 128
     assert info["inputs"][0]["scale"] == pytest.approx(1 / 128)
@@ -161,9 +169,9 @@ def test_info_on_the_cpu_puts_nothing_on_the_npu():
     assert all(o["runs_on"] == "CPU" and o["reason"] for o in info["operations"])
 
 
-def test_info_as_text_ends_in_a_summary():
-    info = mica_json("info", MODEL, "--device", SIM)["summary"]
-    last, memory = mica("info", MODEL, "--device", SIM).out.splitlines()[-2:]
+def test_info_as_text_ends_in_a_summary(sim):
+    info = mica_json("info", MODEL, "--device", sim)["summary"]
+    last, memory = mica("info", MODEL, "--device", sim).out.splitlines()[-2:]
     assert memory.startswith("NPU memory: coefficients ")
     assert last.startswith(f"{info['npu_operations']} of {info['operations']} operations, ")
     assert last.endswith("% of 568.74 MMACs on the NPU")
@@ -173,12 +181,12 @@ def test_info_as_text_ends_in_a_summary():
 
 
 @pytest.fixture(scope="module")
-def result():
-    return mica_json("run", MODEL, PICTURE, "--device", SIM)
+def result(sim):
+    return mica_json("run", MODEL, PICTURE, "--device", sim)
 
 
-def test_the_picture_is_a_cat(result):
-    assert result["device"] == SIM and result["runs"] == 1
+def test_the_picture_is_a_cat(result, sim):
+    assert result["device"] == sim and result["runs"] == 1
     top = result["outputs"][0]["top"]
     assert len(top) == 5
     assert top[0]["label"] == "Egyptian cat" and top[0]["class"] == 286 and top[0]["score"] > 0.8
@@ -189,12 +197,12 @@ def test_the_picture_is_a_cat(result):
     assert result["ms"]["npu_estimate"] > 0
 
 
-def test_text_output_says_the_same(result):
-    done = mica("run", MODEL, PICTURE, "--device", SIM, "--top", 3)
+def test_text_output_says_the_same(result, sim):
+    done = mica("run", MODEL, PICTURE, "--device", sim, "--top", 3)
     rows = [line.split(None, 2) for line in done.out.split("\n\n")[0].splitlines()[1:]]
     assert [(int(c), label) for _, c, label in rows] == \
         [(t["class"], t["label"]) for t in result["outputs"][0]["top"][:3]]
-    assert f"device {SIM}" in done.err
+    assert f"device {sim}" in done.err
     assert "estimate" in done.out and "simulation" in done.out
 
 
@@ -206,7 +214,7 @@ def test_json_is_all_there_is_on_standard_output():
 
 
 def test_a_picture_is_resized_as_pillow_does(picture_bin, tmp_path):
-    for device in (SIM, "cpu"):
+    for device in (SIM, ROCKCHIP, "cpu"):
         mica("run", MODEL, PICTURE, "--device", device, "-o", tmp_path / "a")
         mica("run", MODEL, "--input", picture_bin, "--device", device, "--output", tmp_path / "b")
         assert (tmp_path / "a").stat().st_size == 1001
@@ -246,10 +254,10 @@ def test_labels_beside_the_model_are_found_by_either_name(tmp_path):
     assert get() == "own 286"
 
 
-def test_threads_change_nothing(picture_bin, tmp_path):
+def test_threads_change_nothing(picture_bin, sim, tmp_path):
     answers = set()
     for threads in (1, 2, 7):
-        mica("run", MODEL, "--input", picture_bin, "--device", SIM, "--threads", threads, "-o", tmp_path / "o")
+        mica("run", MODEL, "--input", picture_bin, "--device", sim, "--threads", threads, "-o", tmp_path / "o")
         answers.add((tmp_path / "o").read_bytes())
     assert len(answers) == 1
 
@@ -257,20 +265,22 @@ def test_threads_change_nothing(picture_bin, tmp_path):
 # ---- profile ----
 
 FIGURES = ["macs", "cycles", "us", "read_bytes", "write_bytes", "coefficient_bytes", "estimate"]
+BOUNDS = ["compute_cycles", "memory_cycles", "dispatch_us"]  # where the timing model tells what bounds a job
 
 
 @pytest.fixture(scope="module")
-def profile():
-    return mica_json("profile", MODEL, "--device", SIM)
+def profile(sim):
+    return mica_json("profile", MODEL, "--device", sim)
 
 
-def test_profile_has_the_documented_keys(profile):
-    assert list(profile) == ["device", "jobs", "total"] and profile["device"] == SIM
-    assert list(profile["total"]) == FIGURES
+def test_profile_has_the_documented_keys(profile, sim):
+    bounds = BOUNDS if sim == ROCKCHIP else []
+    assert list(profile) == ["device", *(["clocks"] if bounds else []), "jobs", "total"] and profile["device"] == sim
+    assert list(profile["total"]) == FIGURES + bounds + (["total_us"] if bounds else [])
     for index, job in enumerate(profile["jobs"]):
-        assert list(job) == ["index", "unit", "operation"] + FIGURES
+        assert list(job) == ["index", "unit", "operation"] + FIGURES + ([] if job["unit"] == "CPU" else bounds)
         assert job["index"] == index and 0 <= job["operation"] < 31
-        assert job["unit"] in ("NN", "TP", "CPU")
+        assert job["unit"] in UNITS[sim]
         assert job["estimate"] == (job["unit"] != "CPU")
 
 
@@ -281,7 +291,19 @@ def test_profile_adds_up(profile):
     assert sum(job["us"] for job in jobs) == pytest.approx(total["us"])
     assert total["macs"] == 568741376 and total["estimate"] is True
     assert all(job["coefficient_bytes"] <= job["read_bytes"] for job in jobs)
-    assert all(job["cycles"] > 0 for job in jobs if job["unit"] == "NN")
+    assert all(job["cycles"] > 0 for job in jobs if job["unit"] in ("NN", "CNV", "DW"))
+
+
+def test_profile_tells_what_bounds_a_job():
+    profile = mica_json("profile", MODEL, "--device", ROCKCHIP, "--clock", 1000)
+    jobs, total = [job for job in profile["jobs"] if job["unit"] != "CPU"], profile["total"]
+    assert all(job["cycles"] == max(job["compute_cycles"], job["memory_cycles"]) for job in jobs)
+    assert all(job["us"] == pytest.approx(job["cycles"] / 1000, abs=0.001) for job in jobs)
+    assert any(job["memory_cycles"] > job["compute_cycles"] for job in jobs)
+    assert total["dispatch_us"] == pytest.approx(sum(job["dispatch_us"] for job in jobs))
+    assert total["total_us"] == pytest.approx(total["us"] + total["dispatch_us"])
+    slow, fast = profile["clocks"]
+    assert (slow["mhz"], fast["mhz"]) == (200, 1000) and slow["us"] > fast["us"] > total["dispatch_us"]
 
 
 def test_profile_of_the_cpu_is_measured():
@@ -296,63 +318,132 @@ def test_profile_as_text_says_that_it_estimates(picture_bin):
     assert "CONV_2D" in text and "total" in text
     assert "estimates of a timing model" in text
     assert "estimates" not in mica("profile", MODEL, "--device", "cpu").out
+    text = mica("profile", MODEL, "--device", ROCKCHIP).out
+    assert "starting the jobs" in text and "at 200 MHz" in text and "at 1000 MHz" in text
+
+
+# ---- cores ----
+
+
+def test_cores_and_split_change_no_result(picture_bin, tmp_path):
+    answers = set()
+    for options in (["--cores", 1], ["--cores", 2], ["--cores", 3], ["--split", 1], ["--split", 2], ["--split", 3]):
+        more = ["--repeat", 5] if "--cores" in options else []
+        mica("run", MODEL, "--input", picture_bin, "--device", ROCKCHIP, "-o", tmp_path / "o", *options, *more)
+        answers.add((tmp_path / "o").read_bytes())
+    assert len(answers) == 1
+
+
+def test_a_stream_says_what_it_reaches():
+    run = lambda cores, clock: mica_json("run", MODEL, PICTURE, "--device", ROCKCHIP, "--repeat", 6, "--cores", cores,
+                                         "--clock", clock)["stream"]
+    one, three = run(1, 800), run(3, 800)
+    assert (one["cores"], three["cores"]) == (1, 3) and one["ms"] > 0 and one["per_second"] > 0
+    assert three["npu_estimate_per_second"] > 2.2 * one["npu_estimate_per_second"]
+
+
+def test_a_split_inference_says_so_and_is_faster():
+    whole, parts = (mica_json("run", MODEL, PICTURE, "--device", ROCKCHIP, "--split", n) for n in (1, 3))
+    assert "split" not in whole and parts["split"] == 3
+    assert parts["ms"]["npu_estimate"] < 0.7 * whole["ms"]["npu_estimate"]
+    assert "no kernel allows it" in mica("run", MODEL, PICTURE, "--device", ROCKCHIP, "--split", 3).out
+    jobs = [job for job in mica_json("profile", MODEL, "--device", ROCKCHIP, "--split", 3)["jobs"] if job["unit"] != "CPU"]
+    assert {job["core"] for job in jobs} == {0, 1, 2}
+    assert [job["stage"] for job in jobs] == sorted(job["stage"] for job in jobs)
+
+
+@pytest.mark.parametrize("device, options, words", [
+    (ROCKCHIP, ["--repeat", 3, "--cores", 4], "has 3 cores"),
+    (ROCKCHIP, ["--split", 4], "has 3 cores"),
+    ("sim:rk3566", ["--split", 2], "has 1 core"),
+    (ROCKCHIP, ["--clock", 5000], "from 200 to 1000"),
+    (SIM, ["--clock", 400], "clock"),
+])
+def test_more_than_the_chip_has_is_a_failure(device, options, words):
+    done = mica("run", MODEL, PICTURE, "--device", device, *options, code=1)
+    assert words in done.err and done.out == ""
+
+
+def test_a_chips_name_is_its_simulator_where_there_is_no_hardware():
+    done = mica("run", MODEL, PICTURE, "--device", "rk3588", "--json")
+    assert json.loads(done.out)["device"] == ROCKCHIP and "simulated" in done.err
 
 
 # ---- compile ----
 
 
 @pytest.fixture(scope="module")
-def executable(tmp_path_factory):
+def executable(sim, tmp_path_factory):
     path = tmp_path_factory.mktemp("exe") / "model.mica"
-    text = mica("compile", MODEL, "--device", SIM, "-o", path).out
+    text = mica("compile", MODEL, "--device", sim, "-o", path).out
     assert path.read_bytes()[:7] == b"MICAEXE"
-    assert "compiled for sim:a311d in" in text and "KiB" in text
+    assert f"compiled for {sim} in" in text and "KiB" in text
     return path
 
 
-def test_an_executable_answers_as_its_model(executable, tmp_path, profile):
-    mica("run", MODEL, PICTURE, "--device", SIM, "-o", tmp_path / "a")
-    mica("run", executable, PICTURE, "--device", SIM, "-o", tmp_path / "b")
+def test_an_executable_answers_as_its_model(executable, sim, tmp_path, profile):
+    mica("run", MODEL, PICTURE, "--device", sim, "-o", tmp_path / "a")
+    mica("run", executable, PICTURE, "--device", sim, "-o", tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert mica_json("info", executable, "--device", SIM)["summary"] == \
-        mica_json("info", MODEL, "--device", SIM)["summary"]
-    again = mica_json("profile", executable, "--device", SIM)
+    assert mica_json("info", executable, "--device", sim)["summary"] == \
+        mica_json("info", MODEL, "--device", sim)["summary"]
+    again = mica_json("profile", executable, "--device", sim)
     assert [j["cycles"] for j in again["jobs"]] == [j["cycles"] for j in profile["jobs"]]
 
 
-def test_an_executable_saved_again_is_the_same(executable, tmp_path):
-    text = mica("compile", executable, "--device", SIM, "-o", tmp_path / "again").out
+def test_an_executable_saved_again_is_the_same(executable, sim, tmp_path):
+    text = mica("compile", executable, "--device", sim, "-o", tmp_path / "again").out
     assert (tmp_path / "again").read_bytes() == executable.read_bytes()
     assert "saved" in text and "the model:" not in text  # its size isn't that of the file which was read
 
 
-def test_compiling_twice_gives_the_same_file(executable, tmp_path):
-    mica("compile", MODEL, "--device", SIM, "-o", tmp_path / "again")
+def test_compiling_twice_gives_the_same_file(executable, sim, tmp_path):
+    mica("compile", MODEL, "--device", sim, "-o", tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == executable.read_bytes()
 
 
-def test_an_executable_is_for_its_chip_only(executable):
-    done = mica("run", executable, PICTURE, "--device", "cpu", code=1)
-    assert "error" in done.err
+def test_an_executable_is_for_its_chip_only(executable, sim):
+    for device in ("cpu", SIM, ROCKCHIP, "sim:rk3566"):
+        if device != sim:
+            done = mica("run", executable, PICTURE, "--device", device, code=1)
+            assert "error" in done.err
 
 
-def test_damaged_executables_are_refused(executable, tmp_path):
+def test_damaged_executables_are_refused(executable, sim, tmp_path):
     good, bad = executable.read_bytes(), tmp_path / "bad.mica"
     for damaged in (good[:7], good[:100], good[:-1], good[:5000] + b"\xff" + good[5001:], good + b"x"):
         bad.write_bytes(damaged)
-        done = mica("run", bad, PICTURE, "--device", SIM, code=1)
+        done = mica("run", bad, PICTURE, "--device", sim, code=1)
         assert "error" in done.err and done.out == ""
 
 
 CAPTURED_BO = {"index", "access", "handle", "size", "nonzero_end", "va"}
 
 
-def check_submission(directory):
-    submit = json.loads((directory / "submit.json").read_text())
-    assert {"driver", "chip", "index", "stream", "bos"} <= set(submit)
+def check_stream(directory, submit):
+    """Vivante: words that the front end fetches."""
     assert submit["driver"] == "etnaviv" and submit["chip"] == "a311d"
-    stream = (directory / submit["stream"]["file"]).read_bytes()
-    assert len(stream) == 4 * submit["stream"]["words"]
+    assert len((directory / submit["stream"]["file"]).read_bytes()) == 4 * submit["stream"]["words"]
+
+
+def check_tasks(submit):
+    """Rockchip: register programs in a captured buffer, their last word the start."""
+    assert submit["driver"] == "rocket" and submit["chip"] == "rk3588"
+    for job in submit["jobs"]:
+        assert job["tasks"] and not set(job["in_bos"]) & set(job["out_bos"])
+        for task in job["tasks"]:
+            bo = submit["bos"][task["bo"] - 1]
+            assert int(task["regcmd"], 16) == int(bo["va"], 16) + task["offset"]
+            assert task["offset"] % 64 == 0 and task["offset"] + 8 * task["regcmd_count"] <= bo["size"]
+
+
+def check_submission(directory, sim):
+    submit = json.loads((directory / "submit.json").read_text())
+    assert {"driver", "chip", "index", "bos"} <= set(submit)
+    if sim == SIM:
+        check_stream(directory, submit)
+    else:
+        check_tasks(submit)
     for bo in submit["bos"]:
         assert CAPTURED_BO <= set(bo)
         assert bo["access"] in ("r", "w", "rw") and int(bo["va"], 16) % 4096 == 0
@@ -362,9 +453,9 @@ def check_submission(directory):
     return submit
 
 
-def test_a_capture_has_the_documented_layout(picture_bin, tmp_path):
+def test_a_capture_has_the_documented_layout(picture_bin, sim, tmp_path):
     directory = tmp_path / "captured"
-    mica("compile", MODEL, "--device", SIM, "--capture", directory, "--input", picture_bin)
+    mica("compile", MODEL, "--device", sim, "--capture", directory, "--input", picture_bin)
     run = json.loads((directory / "run.json").read_text())
     kinds = {tensor["kind"]: tensor for tensor in run["tensors"]}
     assert kinds["input"]["shape"] == [1, 224, 224, 3] and kinds["input"]["type"] == "UINT8"
@@ -373,7 +464,7 @@ def test_a_capture_has_the_documented_layout(picture_bin, tmp_path):
     assert (directory / "in_0.bin").read_bytes() == picture_bin.read_bytes()
     submissions = sorted(directory.glob("submit_*"))
     assert [s.name for s in submissions] == [f"submit_{i:04}" for i in range(len(submissions))] != []
-    assert [check_submission(s)["index"] for s in submissions] == list(range(len(submissions)))
+    assert [check_submission(s, sim)["index"] for s in submissions] == list(range(len(submissions)))
 
 
 def test_a_capture_without_inputs_has_zeros(tmp_path):

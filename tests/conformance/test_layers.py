@@ -51,15 +51,24 @@ def with_outputs(data):
 
 
 def one_layer(model, operator):
-    """A model of that operator alone; its inputs are the tensors that are no constants."""
-    single = copy.copy(model)
-    graph = copy.copy(model.subgraphs[0])
-    constant = lambda t: t >= 0 and model.buffers[graph.tensors[t].buffer].data is not None
-    graph.operators = [operator]
-    graph.inputs = list(dict.fromkeys(int(t) for t in operator.inputs if t >= 0 and not constant(t)))
-    graph.outputs = [int(operator.outputs[0])]
-    single.subgraphs, single.signatureDefs = [graph], None
-    return pack(single), graph.inputs
+    """A model of that operator alone, and its inputs: the tensors that are no constants."""
+    whole, used = model.subgraphs[0], [int(t) for t in (*operator.inputs, *operator.outputs) if t >= 0]
+    places = {tensor: i for i, tensor in enumerate(dict.fromkeys(used))}
+    single, graph, own = copy.copy(model), copy.copy(whole), copy.copy(operator)
+    graph.tensors, single.buffers = [], [model.buffers[0]]
+    for tensor in places:
+        place = copy.copy(whole.tensors[tensor])
+        if model.buffers[place.buffer].data is not None:
+            single.buffers.append(model.buffers[place.buffer])
+            place.buffer = len(single.buffers) - 1
+        else:
+            place.buffer = 0
+        graph.tensors.append(place)
+    own.inputs, own.outputs = ([places.get(int(t), -1) for t in ts] for ts in (operator.inputs, operator.outputs))
+    inputs = [t for t in places if graph.tensors[places[t]].buffer == 0 and t in operator.inputs]
+    graph.operators, graph.inputs, graph.outputs = [own], [places[t] for t in inputs], own.outputs
+    single.subgraphs, single.signatureDefs, single.metadata = [graph], None, None
+    return pack(single), inputs
 
 
 @pytest.mark.parametrize("name", NETWORKS)

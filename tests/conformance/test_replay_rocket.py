@@ -16,7 +16,7 @@ from conftest import BUILD, SHARED
 
 from rocket_model import Capture, Operation, Task, execute, round_even
 
-REPLAY = BUILD / "tests" / "clients" / "replay"
+MICA = BUILD / "tools" / "mica" / "mica"
 CAPTURES = sorted(p.parent.name for p in (SHARED / "captures").glob("*/rk3588"))
 ADD = "add_8_1_32_32_1_1_0_0_4"
 # Sign bits of int8 flipped, zero points not; its captured input is all zero.
@@ -26,7 +26,7 @@ LOUD = "conv_s8_i8_k3_ic16_oc16_s1_p1"  # the largest sums
 # Right shifts on top of the programmed: mainline's scales leave most outputs at an end of the range.
 OPENED = [8, 12, 16]
 
-pytestmark = pytest.mark.skipif(not REPLAY.exists() or not CAPTURES, reason="replay or the captures are not here")
+pytestmark = pytest.mark.skipif(not MICA.exists() or not CAPTURES, reason="mica or the captures are not here")
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def capture(name, tmp_path):
 
 def replay(folder):
     """Bytes of output 0 that aren't what the folder expects, of how many, and by how much."""
-    done = subprocess.run([REPLAY, folder], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([MICA, "replay", folder], capture_output=True, text=True, timeout=120)
     assert done.returncode in (0, 1), done.stderr
     found = re.search(r": (\d+) of (\d+) bytes differ from the CPU's, by (\d+) at most", done.stdout)
     return tuple(map(int, found.groups()))
