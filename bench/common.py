@@ -16,6 +16,7 @@ MODELS = {
     MOBILEDET: SHARED / "models/ssdlite_mobiledet_coco_qat_postprocess.tflite",
 }
 CHIPS = ["a311d", "s905d3", "imx8mp"]
+ROCKCHIP_CHIPS = ["rk3588", "rk3566"]
 
 
 def models_here():
@@ -47,11 +48,11 @@ class Tools:
         text = self.run(program, *arguments)
         return None if text is None else json.loads(text)
 
-    def chips(self):
-        """The chips that this build can simulate."""
+    def chips(self, of=tuple(CHIPS)):
+        """Which of these chips this build can simulate."""
         devices = self.run_json("tools/mica/mica", "devices", "--json")["devices"]
         available = {device["name"] for device in devices if device["available"]}
-        return [chip for chip in CHIPS if f"sim:{chip}" in available]
+        return [chip for chip in of if f"sim:{chip}" in available]
 
     def measure(self, path, device, repeats=1, options=(), threads=1):
         return self.run_json("bench/measure", path, device, threads, repeats, *options)

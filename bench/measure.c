@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What bench/run needs from libmica, as one JSON object: prepare and invoke
- * times of a model on a device, and what the last invocation's jobs cost.
+ * times of a model on a device, what the last invocation's jobs cost, and, where
+ * the timing model tells, what a stream of inferences on its cores takes.
  *
  *     measure MODEL DEVICE THREADS REPEATS [OPTION=VALUE...]
  *
@@ -13,6 +14,8 @@
 #include <time.h>
 
 #include "mica/mica.h"
+
+#define STREAM_LENGTH 300u
 
 static double now_ms(void)
 {
@@ -38,10 +41,11 @@ static void print_job(const mica_model *model, const struct mica_job_info *job, 
     struct mica_operation_info operation = {.type = "?"};
     mica_model_operation(model, job->operation, &operation);
     printf("%s{\"unit\": \"%s\", \"operation\": %zu, \"type\": \"%s\", \"us\": %.3f, \"cycles\": %llu, "
-           "\"coefficient_bytes\": %llu, \"read_bytes\": %llu, \"write_bytes\": %llu, \"estimate\": %s}",
+           "\"coefficient_bytes\": %llu, \"read_bytes\": %llu, \"write_bytes\": %llu, \"estimate\": %s, "
+           "\"dispatch_us\": %.3f}",
            first ? "" : ", ", job->unit, job->operation, operation.type, job->us, (unsigned long long)job->cycles,
            (unsigned long long)job->coefficient_bytes, (unsigned long long)job->read_bytes,
-           (unsigned long long)job->write_bytes, job->estimate ? "true" : "false");
+           (unsigned long long)job->write_bytes, job->estimate ? "true" : "false", job->dispatch_us);
 }
 
 static void print_jobs(mica_session *session, const mica_model *model)
@@ -53,7 +57,24 @@ static void print_jobs(mica_session *session, const mica_model *model)
         if (!mica_session_job(session, i, &job))
             print_job(model, &job, i == 0);
     }
-    printf("]}\n");
+    printf("], ");
+}
+
+/* Microseconds an inference of a stream takes: {"MHz": [on one core, on two, ...]}. */
+static void print_streams(const mica_device *device, const mica_session *session)
+{
+    static const unsigned clocks[] = {200, 400, 600, 800, 1000};
+    double us;
+    size_t count = mica_session_stream_us(session, 0, 1, 1, &us) ? 0 : sizeof clocks / sizeof *clocks;
+    printf("\"streams\": {");
+    for (size_t i = 0; i < count; i++) {
+        printf("%s\"%u\": [", i ? ", " : "", clocks[i]);
+        for (unsigned cores = 1; cores <= mica_device_cores(device); cores++)
+            if (!mica_session_stream_us(session, clocks[i], STREAM_LENGTH, cores, &us))
+                printf("%s%.3f", cores > 1 ? ", " : "", us / STREAM_LENGTH);
+        printf("]");
+    }
+    printf("}}\n");
 }
 
 static void print_memory(const mica_executable *executable)
@@ -113,6 +134,7 @@ static int measure(mica_context *context, char **arguments, int repeats, double 
     if (!error) {
         print_times("invoke_ms", times, repeats);
         print_jobs(session, model);
+        print_streams(device, session);
     }
     mica_session_destroy(session);
     mica_executable_destroy(executable);

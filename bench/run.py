@@ -11,10 +11,11 @@ import pathlib
 
 import coefficients
 import modelled
+import rockchip
 import rockchip_timing
 import speed
 import timing_model
-from common import ROOT, Bars, Tools, models_here
+from common import CHIPS, ROCKCHIP_CHIPS, ROOT, Bars, Tools, models_here
 
 PARTS = ["speed", "coefficients", "modelled", "captures", "timing"]
 
@@ -29,14 +30,16 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, help="also write the figures here")
     arguments = parser.parse_args()
     tools, bars, parts = Tools(arguments.build), Bars(), arguments.only or PARTS
-    chips = [chip for chip in tools.chips() if not arguments.chip or chip in arguments.chip]
+    chips, rockchips = ([chip for chip in tools.chips(of) if not arguments.chip or chip in arguments.chip]
+                        for of in (CHIPS, ROCKCHIP_CHIPS))
     models, result = models_here(), {}
     if "speed" in parts:
-        result["speed"] = speed.run(tools, chips, models, arguments.repeats, bars)
+        result["speed"] = speed.run(tools, chips + rockchips, models, arguments.repeats, bars)
     if "coefficients" in parts:
         result["coefficients"] = coefficients.run(tools, chips, models, bars, arguments.layers)
     if "modelled" in parts:
         result["modelled"] = modelled.run(tools, chips, models, bars)
+        result["rockchip"] = rockchip.run(tools, rockchips, models, bars)
     if "captures" in parts:
         result["captures"] = modelled.run_captures(tools, chips)
     if "timing" in parts:

@@ -21,6 +21,8 @@ OTHER_PREPARE_MS = {
     ("imx8mp", MOBILEDET): 128,
 }
 XNNPACK_THERE_MS = 10
+# Rockchip's bars: prepare in milliseconds, and simulating no slower than LiteRT's reference kernels.
+MOST_PREPARE_MS = {("rk3588", MOBILENET_V1): 100, ("rk3566", MOBILENET_V1): 100}
 EFFORTS = {"default": [], "size": ["optimize=size"]}
 
 
@@ -123,8 +125,13 @@ def show(host, rows, unit):
          number(r["delegate_overhead_ms"], 3)] for r in rows])
 
 
-def check(rows, bars):
+def check(host, rows, bars):
     for row in rows:
+        most = MOST_PREPARE_MS.get((row["chip"], row["model"]))
+        if most:
+            bars.check(f"prepare {row['model']} on {row['chip']}", row["prepare_default_ms"], most, "ms")
+            bars.check(f"simulate {row['model']} on {row['chip']}",
+                       ratio(row["simulate_ms"], host[row["model"]]["reference_ms"]), 1, "x LiteRT reference")
         other = OTHER_PREPARE_MS.get((row["chip"], row["model"]))
         if other:
             limit = other / 3 / XNNPACK_THERE_MS
@@ -138,5 +145,5 @@ def run(tools, chips, models, repeats, bars):
     unit = host[MOBILENET_V1]["xnnpack_ms"]
     rows = [measure_chip(tools, chip, name, path, unit, repeats) for name, path in models.items() for chip in chips]
     show(host, rows, unit)
-    check(rows, bars)
+    check(host, rows, bars)
     return {"host": host, "chips": rows}
