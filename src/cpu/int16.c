@@ -43,6 +43,9 @@ struct channel {
     double factor;
 };
 
+/* Sums are kept inside 48 bits, so that products with a mantissa fit 64; those of real models stay far below. */
+#define SUM_LIMIT (INT64_C(1) << 47)
+
 struct layer {
     const struct mica_cpu_call *call;
     const int16_t *in;
@@ -64,7 +67,7 @@ static int16_t finish(const struct layer *layer, size_t channel, int64_t sum)
     int32_t mantissa = m.mantissa < 0x7fff0000 ? (m.mantissa + (1 << 15)) >> 16 : 0x7fff;
     int32_t shift = 15 - m.shift;
     /* Sums have 48 bits at most, so that products fit; what goes beyond has saturated long before. */
-    const int64_t limit = INT64_C(1) << 47;
+    const int64_t limit = SUM_LIMIT;
     sum = sum > limit ? limit : sum < -limit ? -limit : sum;
     /* Without a shift the factor is 2^14 or more, with a negative one anything but 0 saturates. */
     int64_t value = shift > 0    ? (sum * mantissa + (INT64_C(1) << (shift - 1))) >> shift
@@ -165,6 +168,13 @@ static int64_t conv_sum(const struct layer *layer, size_t batch, struct mica_spa
     return sum;
 }
 
+/* A file's bias may be anything: beyond the limit of what is rescaled, the result is the same, and sums can't wrap. */
+static int64_t bias_of(const struct layer *layer, size_t i)
+{
+    int64_t bias = layer->bias ? layer->bias[i] : 0;
+    return bias > SUM_LIMIT ? SUM_LIMIT : bias < -SUM_LIMIT ? -SUM_LIMIT : bias;
+}
+
 static void conv_line(void *user, size_t line)
 {
     const struct layer *layer = user;
@@ -177,7 +187,7 @@ static void conv_line(void *user, size_t line)
         struct mica_span columns = mica_image_columns(image, x);
         for (size_t i = 0; i < layer->channels; i++) {
             int64_t sum = conv_sum(layer, batch, rows, columns, layer->weights + i * taps);
-            out[i] = finish(layer, i, sum + (layer->bias ? layer->bias[i] : 0));
+            out[i] = finish(layer, i, sum + bias_of(layer, i));
         }
     }
 }
@@ -206,7 +216,7 @@ static void depthwise_line(void *user, size_t line)
     for (int32_t x = 0; x < image->out_width; x++, out += layer->channels) {
         struct mica_span columns = mica_image_columns(image, x);
         for (size_t i = 0; i < layer->channels; i++)
-            sums[i] = layer->bias ? layer->bias[i] : 0;
+            sums[i] = bias_of(layer, i);
         for (int32_t ky = rows.first; ky < rows.end; ky++)
             for (int32_t kx = columns.first; kx < columns.end; kx++)
                 depthwise_tap(layer,
@@ -247,7 +257,7 @@ static void dense_row(void *user, size_t row)
     int16_t *out = layer->out + row * layer->channels;
     for (size_t i = 0; i < layer->channels; i++) {
         int64_t sum = dot(layer->in + row * layer->taps, layer->weights + i * layer->taps, layer->taps);
-        out[i] = finish_dense(layer, i, sum + (layer->bias ? layer->bias[i] : 0));
+        out[i] = finish_dense(layer, i, sum + bias_of(layer, i));
     }
 }
 

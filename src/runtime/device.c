@@ -141,7 +141,7 @@ static int open_path(const struct node_kind *nodes, const char *path, struct mic
 }
 
 /* The first node with an NPU, of that chip if a name is given. What isn't one says nothing. */
-static bool find_hardware(const char *chip, struct mica_opened_device *device)
+static bool find_hardware(const char *chip, struct mica_log *log, struct mica_opened_device *device)
 {
     const struct node_kind *const kinds[] = {&rocket_nodes, &etnaviv_nodes};
     for (size_t k = 0; k < 2; k++) {
@@ -150,9 +150,11 @@ static bool find_hardware(const char *chip, struct mica_opened_device *device)
             node_path(kinds[k], i, path, sizeof path);
             if (access(path, F_OK) || open_path(kinds[k], path, NULL, device))
                 continue;
-            if (!chip || !strcmp(device->chip->name, chip))
-                return true;
+            bool wanted = !chip || !strcmp(device->chip->name, chip);
             mica_close_device(device);
+            /* Once more, with the log that the device keeps for good. */
+            if (wanted && !open_path(kinds[k], path, log, device))
+                return true;
         }
     }
     return false;
@@ -198,7 +200,7 @@ int mica_open_device(const char *name, struct mica_threads *threads, struct mica
     if (!simulator)
         return open_known(name, threads, log, device);
     const char *chip = is_auto(name) ? NULL : name;
-    if (find_hardware(chip, device)) {
+    if (find_hardware(chip, log, device)) {
         mica_log(log, MICA_LOG_INFO, "device %s: %s, %s", chip ? chip : "auto", device->name,
                  device->chip->description);
         return 0;

@@ -19,6 +19,16 @@
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vnpu_buffer *all;
 
+void vnpu_buffers_lock(void)
+{
+    pthread_mutex_lock(&all_lock);
+}
+
+void vnpu_buffers_unlock(void)
+{
+    pthread_mutex_unlock(&all_lock);
+}
+
 static void enlist(struct vnpu_buffer *buffer)
 {
     pthread_mutex_lock(&all_lock);
@@ -45,11 +55,11 @@ void vnpu_buffer_set_outcome(struct vnpu_buffer *buffer, int outcome)
     pthread_mutex_unlock(&all_lock);
 }
 
-bool vnpu_buffer_outcome(uint64_t inode, int *outcome)
+bool vnpu_buffer_outcome(const struct stat *status, int *outcome)
 {
     pthread_mutex_lock(&all_lock);
     const struct vnpu_buffer *buffer = all;
-    while (buffer && (buffer->memory < 0 || buffer->inode != inode))
+    while (buffer && (buffer->memory < 0 || buffer->inode != status->st_ino || buffer->device != status->st_dev))
         buffer = buffer->next_of_all;
     if (buffer)
         *outcome = buffer->outcome;
@@ -57,12 +67,13 @@ bool vnpu_buffer_outcome(uint64_t inode, int *outcome)
     return buffer != NULL;
 }
 
-void vnpu_buffer_replace(struct vnpu_buffer *buffer, int memory, uint64_t inode)
+void vnpu_buffer_replace(struct vnpu_buffer *buffer, int memory, const struct stat *status)
 {
     pthread_mutex_lock(&all_lock);
     int before = buffer->memory;
     buffer->memory = memory;
-    buffer->inode = inode;
+    buffer->device = status ? status->st_dev : 0;
+    buffer->inode = status ? status->st_ino : 0;
     pthread_mutex_unlock(&all_lock);
     if (before >= 0)
         vnpu_real_close(before);
@@ -82,6 +93,7 @@ static int make_memory(struct vnpu_buffer *buffer)
         return error;
     }
     buffer->memory = memory;
+    buffer->device = status.st_dev;
     buffer->inode = status.st_ino;
     return 0;
 }
@@ -100,7 +112,6 @@ int vnpu_buffer_create(struct vnpu_file *file, uint64_t size, struct vnpu_buffer
         return error;
     }
     buffer->handle = ++file->last_handle;
-    buffer->references = 1;
     buffer->offset = file->next_offset;
     file->next_offset += buffer->size + MICA_DEVICE_PAGE;
     buffer->next = file->buffers;
@@ -126,8 +137,6 @@ int vnpu_buffer_close(struct vnpu_file *file, uint32_t handle)
     struct vnpu_buffer *buffer = *link;
     if (!buffer)
         return -EINVAL;
-    if (--buffer->references)
-        return 0;
     *link = buffer->next;
     vnpu_buffer_unplace(file, buffer);
     delist(buffer);

@@ -86,7 +86,7 @@ static int gem_userptr(struct vnpu_file *file, struct mica_etnaviv_gem_userptr *
     int error = vnpu_buffer_create(file, call->size, &buffer);
     if (error)
         return error;
-    vnpu_buffer_replace(buffer, -1, 0);
+    vnpu_buffer_replace(buffer, -1, NULL);
     buffer->user = (void *)(uintptr_t)call->pointer;
     buffer->user_read_only = !(call->flags & MICA_ETNAVIV_USE_WRITE);
     call->handle = buffer->handle;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "uapi/drm.h"
+#include "uapi/etnaviv.h"
 #include "util/checked.h"
 #include "vnpu/node.h"
 #include "vnpu/real.h"
@@ -58,11 +59,12 @@ int vnpu_file_open(const struct mica_chip *chip, struct vnpu_file **out)
 void vnpu_file_close(struct vnpu_file *file)
 {
     while (file->buffers) {
-        file->buffers->references = 1;
         vnpu_buffer_close(file, file->buffers->handle);
     }
-    file->chip->family->sim_destroy(file->sim);
-    mica_threads_destroy(file->threads);
+    if (!file->dead) { /* else it stopped in the middle of a job, with its threads in another process */
+        file->chip->family->sim_destroy(file->sim);
+        mica_threads_destroy(file->threads);
+    }
     mica_device_memory_destroy(&file->memory);
     pthread_mutex_destroy(&file->lock);
     free(file);
@@ -118,7 +120,7 @@ static int import_foreign(struct vnpu_file *file, int fd, const struct stat *sta
         vnpu_buffer_close(file, buffer->handle);
         return error;
     }
-    vnpu_buffer_replace(buffer, memory, status->st_ino);
+    vnpu_buffer_replace(buffer, memory, status);
     *handle = buffer->handle;
     return 0;
 }
@@ -131,10 +133,9 @@ static int import_buffer(struct vnpu_file *file, struct mica_drm_prime *call)
     if (vnpu_real_fstat(call->fd, &status))
         return -EBADF;
     for (struct vnpu_buffer *buffer = file->buffers; buffer; buffer = buffer->next) {
-        if (buffer->memory < 0 || buffer->inode != status.st_ino)
+        if (buffer->memory < 0 || buffer->inode != status.st_ino || buffer->device != status.st_dev)
             continue;
-        buffer->references++;
-        call->handle = buffer->handle;
+        call->handle = buffer->handle; /* as the kernel does: no reference more, one GEM_CLOSE ends it for all */
         return 0;
     }
     return import_foreign(file, call->fd, &status, &call->handle);
@@ -156,6 +157,27 @@ static int core_call(struct vnpu_file *file, unsigned long request, void *argume
     }
 }
 
+/* Descriptors that the caller will never hear of. */
+static void take_back(unsigned long request, const void *call)
+{
+    const struct mica_etnaviv_submit *submit = call;
+    const struct mica_drm_prime *prime = call;
+    if (request == MICA_DRM_PRIME_HANDLE_TO_FD)
+        vnpu_real_close(prime->fd);
+    if (request == MICA_ETNAVIV_GEM_SUBMIT && submit->flags & MICA_ETNAVIV_SUBMIT_FENCE_OUT)
+        vnpu_sync_drop(submit->fence_fd);
+}
+
+void vnpu_file_forked(struct vnpu_file *file)
+{
+    if (!pthread_mutex_trylock(&file->lock)) {
+        pthread_mutex_unlock(&file->lock);
+        return;
+    }
+    pthread_mutex_init(&file->lock, NULL);
+    file->dead = true;
+}
+
 int vnpu_file_call(struct vnpu_file *file, unsigned long request, void *argument)
 {
     uint64_t call[MOST_ARGUMENT_BYTES / 8] = {0}, pointer = (uintptr_t)argument;
@@ -166,10 +188,13 @@ int vnpu_file_call(struct vnpu_file *file, unsigned long request, void *argument
     if (result)
         return result;
     pthread_mutex_lock(&file->lock);
-    result = core_call(file, request & UINT32_MAX, call);
+    result = file->dead ? -ENODEV : core_call(file, request & UINT32_MAX, call);
     pthread_mutex_unlock(&file->lock);
-    if (!result && _IOC_DIR(request) & _IOC_READ)
+    if (!result && _IOC_DIR(request) & _IOC_READ) {
         result = vnpu_copy_out(pointer, call, size);
+        if (result)
+            take_back(request & UINT32_MAX, call);
+    }
     return result;
 }
 
@@ -182,7 +207,9 @@ int vnpu_file_map(struct vnpu_file *file, uint64_t offset, uint64_t size, uint64
             !mica_range_inside(offset - buffer->offset, size, buffer->size))
             continue;
         *inside = offset - buffer->offset;
-        memory = buffer->memory;
+        memory = fcntl(buffer->memory, F_DUPFD_CLOEXEC, 0);
+        if (memory < 0)
+            break;
     }
     pthread_mutex_unlock(&file->lock);
     return memory;

@@ -9,16 +9,18 @@
 #define MICA_VNPU_NODE_H
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include "npu/npu.h"
 
 /* A buffer object. Its memory is a memfd, which the process maps and the device's address space maps too. */
 struct vnpu_buffer {
-    uint32_t handle, references; /* of the file: handles, exports' imports */
-    int memory;                  /* memfd; -1: of the process, `user` */
-    uint64_t size;               /* multiple of the page */
-    uint64_t inode;              /* of the memfd: how an export is known again */
-    bool mapped;                 /* in the device's address space, at `address` */
+    uint32_t handle;
+    int memory;    /* memfd; -1: of the process, `user` */
+    uint64_t size; /* multiple of the page */
+    dev_t device;  /* of the memfd, with its inode: how an export is known again */
+    ino_t inode;
+    bool mapped; /* in the device's address space, at `address` */
     uint64_t address;
     bool listed; /* in the submission that runs */
     int outcome; /* of the last job that wrote it: 0 or -ECANCELED */
@@ -37,6 +39,7 @@ struct vnpu_file {
     void *sim;
     pthread_mutex_t lock;
     struct vnpu_buffer *buffers;
+    bool dead; /* a copy made by fork() while a job ran: nothing of it can be used */
     uint32_t last_handle, last_fence;
     uint64_t next_offset;
 };
@@ -63,11 +66,18 @@ void vnpu_file_close(struct vnpu_file *file);
 /* Any request on the node: the DRM core's, then the driver's. Takes the lock. */
 int vnpu_file_call(struct vnpu_file *file, unsigned long request, void *argument);
 
-/* A buffer as mmap() means it: what stands at `offset`. A descriptor that stays the file's; -1: nothing. */
+/* In a child of fork(): no thread is there that had the lock. */
+void vnpu_file_forked(struct vnpu_file *file);
+
+/* A buffer as mmap() means it: what stands at `offset`. A descriptor for the caller to close; -1: nothing. */
 int vnpu_file_map(struct vnpu_file *file, uint64_t offset, uint64_t size, uint64_t *inside);
 
 /* Outcome of the last job into the buffer with that inode, of whatever file; false: there is none. */
-bool vnpu_buffer_outcome(uint64_t inode, int *outcome);
+bool vnpu_buffer_outcome(const struct stat *status, int *outcome);
+
+/* Around fork(). */
+void vnpu_buffers_lock(void);
+void vnpu_buffers_unlock(void);
 
 /* ---- for the drivers (buffer.c), the file's lock held ------------------------------ */
 
@@ -77,7 +87,7 @@ struct vnpu_buffer *vnpu_buffer_find(const struct vnpu_file *file, uint32_t hand
 int vnpu_buffer_close(struct vnpu_file *file, uint32_t handle);
 void vnpu_buffer_set_outcome(struct vnpu_buffer *buffer, int outcome);
 /* Another memory (of a descriptor that it takes over), or none but the process's. */
-void vnpu_buffer_replace(struct vnpu_buffer *buffer, int memory, uint64_t inode);
+void vnpu_buffer_replace(struct vnpu_buffer *buffer, int memory, const struct stat *status);
 /* Puts a buffer into the device's address space (it was nowhere), or takes it out. */
 int vnpu_buffer_place(struct vnpu_file *file, struct vnpu_buffer *buffer, uint64_t address);
 void vnpu_buffer_unplace(struct vnpu_file *file, struct vnpu_buffer *buffer);
@@ -92,5 +102,7 @@ int vnpu_run(struct vnpu_file *file, const uint32_t *stream, size_t words);
 
 /* A descriptor that is a sync_file of finished work with such an outcome, or a negative errno. (table.c) */
 int vnpu_sync_create(int outcome);
+/* Closes one that nobody was told of. */
+void vnpu_sync_drop(int sync);
 
 #endif

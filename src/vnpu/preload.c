@@ -252,6 +252,17 @@ static int sync_info(int outcome, void *argument)
     return vnpu_copy_out((uintptr_t)argument, &info, sizeof info);
 }
 
+/* Gives the caller a new descriptor, or drops it. */
+static int tell_sync(int sync, void *argument, const void *answer_data, size_t size)
+{
+    if (sync < 0)
+        return sync;
+    int error = vnpu_copy_out((uintptr_t)argument, answer_data, size);
+    if (error)
+        vnpu_sync_drop(sync);
+    return error;
+}
+
 static int sync_merge(int outcome, void *argument)
 {
     struct sync_merge_data merge;
@@ -263,7 +274,7 @@ static int sync_merge(int outcome, void *argument)
     if (other.kind != VNPU_SYNC)
         return -ENOENT;
     merge.fence = vnpu_sync_create(outcome ? outcome : other.outcome);
-    return merge.fence < 0 ? merge.fence : vnpu_copy_out((uintptr_t)argument, &merge, sizeof merge);
+    return tell_sync(merge.fence, argument, &merge, sizeof merge);
 }
 
 static int buffer_call(int outcome, unsigned long request, void *argument)
@@ -279,7 +290,7 @@ static int buffer_call(int outcome, unsigned long request, void *argument)
     if (sync.flags & ~DMA_BUF_SYNC_RW || !(sync.flags & DMA_BUF_SYNC_RW))
         return -EINVAL;
     sync.fd = vnpu_sync_create(outcome);
-    return sync.fd < 0 ? sync.fd : vnpu_copy_out((uintptr_t)argument, &sync, sizeof sync);
+    return tell_sync(sync.fd, argument, &sync, sizeof sync);
 }
 
 static int object_call(const struct vnpu_object *object, unsigned long request, void *argument)
@@ -324,7 +335,11 @@ static void *map_node(struct vnpu_file *file, void *address, size_t size, int pr
         errno = EINVAL;
         return MAP_FAILED;
     }
-    return mmap(address, size, protection, flags, memory, (off_t)start);
+    void *map = mmap(address, size, protection, flags, memory, (off_t)start);
+    int error = errno;
+    vnpu_real_close(memory);
+    errno = error;
+    return map;
 }
 
 #define MAP(name, offset_type)                                                                          \

@@ -38,10 +38,34 @@ static void own(void)
     atomic_store(&owner, getpid());
 }
 
+/* A child must not find a lock that a thread held which it doesn't have. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+    vnpu_buffers_lock();
+}
+
+static void after_fork(void)
+{
+    vnpu_buffers_unlock();
+    pthread_mutex_unlock(&lock);
+}
+
+static void in_child(void)
+{
+    own();
+    for (struct entry *entry = entries; entry; entry = entry->next) {
+        entry->users = 0;
+        if (entry->kind == VNPU_NODE)
+            vnpu_file_forked(entry->file);
+    }
+    after_fork();
+}
+
 static void begin(void)
 {
     own();
-    pthread_atfork(NULL, NULL, own);
+    pthread_atfork(before_fork, after_fork, in_child);
 }
 
 bool vnpu_any(void)
@@ -101,6 +125,12 @@ int vnpu_sync_create(int outcome)
     return fd;
 }
 
+void vnpu_sync_drop(int sync)
+{
+    vnpu_real_close(sync);
+    vnpu_closed();
+}
+
 /* ---- what a descriptor is ---------------------------------------------------------- */
 
 static struct entry *find(const struct stat *status)
@@ -124,7 +154,7 @@ struct vnpu_object vnpu_lookup(int fd)
         entry->users += entry->kind == VNPU_NODE;
     }
     pthread_mutex_unlock(&lock);
-    if (!entry && vnpu_buffer_outcome(status.st_ino, &object.outcome))
+    if (!entry && vnpu_buffer_outcome(&status, &object.outcome))
         object.kind = VNPU_BUFFER;
     return object;
 }

@@ -109,10 +109,11 @@ void mica_drm_fences_init(struct mica_drm_fences *fences)
 
 void mica_drm_fences_finish(struct mica_drm_fences *fences, int64_t timeout_ns)
 {
+    int64_t deadline = mica_drm_deadline(timeout_ns);
     for (uint32_t i = 0; i < MICA_DRM_KEPT_FENCES; i++) {
         if (!fences->kept[i].number || fences->kept[i].sync < 0)
             continue;
-        mica_drm_wait_sync(fences->kept[i].sync, timeout_ns);
+        mica_drm_wait_sync(fences->kept[i].sync, deadline - now_ns());
         close(fences->kept[i].sync);
     }
     pthread_mutex_destroy(&fences->lock);
@@ -138,7 +139,8 @@ int mica_drm_fences_get(struct mica_drm_fences *fences, uint64_t number, int *sy
     pthread_mutex_lock(&fences->lock);
     bool known = number && fences->kept[place].number == number;
     *sync = known && fences->kept[place].sync >= 0 ? fcntl(fences->kept[place].sync, F_DUPFD_CLOEXEC, 0) : -1;
+    int error = !known ? -EINVAL : fences->kept[place].sync >= 0 && *sync < 0 ? -errno : 0;
     *handle = fences->kept[place].handle;
     pthread_mutex_unlock(&fences->lock);
-    return known ? 0 : -EINVAL;
+    return error;
 }

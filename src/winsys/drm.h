@@ -44,11 +44,12 @@ struct mica_drm_fences {
 };
 
 void mica_drm_fences_init(struct mica_drm_fences *fences);
-/* Waits for all that are left, each at most `timeout_ns`. */
+/* Waits for all that are left, together at most `timeout_ns`. */
 void mica_drm_fences_finish(struct mica_drm_fences *fences, int64_t timeout_ns);
 /* Takes `sync` over; the new fence's number, never 0. */
 uint64_t mica_drm_fences_add(struct mica_drm_fences *fences, int sync, uint32_t handle);
-/* A descriptor of its own of the fence's sync_file (negative: none) and its buffer. -EINVAL: unknown or too old. */
+/* A descriptor of its own of the fence's sync_file (negative: none) and its buffer. -EINVAL: unknown or too
+ * old; another error: no descriptor is left. */
 int mica_drm_fences_get(struct mica_drm_fences *fences, uint64_t number, int *sync, uint32_t *handle);
 
 #endif

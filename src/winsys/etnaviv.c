@@ -27,6 +27,7 @@
 struct etnaviv_bo {
     struct mica_bo bo;
     bool on_chip;            /* an address and no buffer */
+    uint32_t users;          /* imports of the same memory: the kernel gives all of them one handle */
     struct etnaviv_bo *next; /* higher addresses */
 };
 
@@ -124,6 +125,7 @@ static int adopt(struct etnaviv *etnaviv, uint32_t handle, uint64_t size, struct
         return mica_fail_nomem(etnaviv->log);
     }
     bo->bo = (struct mica_bo){.handle = handle, .size = size};
+    bo->users = 1;
     int error = map_buffer(etnaviv, &bo->bo);
     if (!error) {
         pthread_mutex_lock(&etnaviv->lock);
@@ -164,6 +166,17 @@ static int bo_import(struct mica_winsys *winsys, int fd, struct mica_bo **out)
     int error = mica_drm_import(etnaviv->fd, fd, &handle, &size);
     if (error)
         return mica_fail(etnaviv->log, error, "descriptor %d can't be imported: %s", fd, strerror(-error));
+    pthread_mutex_lock(&etnaviv->lock);
+    struct etnaviv_bo *known = etnaviv->bos;
+    while (known && known->bo.handle != handle)
+        known = known->next;
+    if (known)
+        known->users++;
+    pthread_mutex_unlock(&etnaviv->lock);
+    if (known) {
+        *out = &known->bo;
+        return 0;
+    }
     return adopt(etnaviv, handle, mica_align(size, MICA_DEVICE_PAGE), out);
 }
 
@@ -187,8 +200,12 @@ static void bo_destroy(struct mica_winsys *winsys, struct mica_bo *target)
         return;
     if (!bo->on_chip) {
         pthread_mutex_lock(&etnaviv->lock);
-        forget(etnaviv, bo);
+        bool last = --bo->users == 0;
+        if (last)
+            forget(etnaviv, bo);
         pthread_mutex_unlock(&etnaviv->lock);
+        if (!last)
+            return;
         munmap(bo->bo.map, bo->bo.size);
         mica_drm_close_handle(etnaviv->fd, bo->bo.handle);
     }
@@ -223,12 +240,14 @@ static uint32_t list_bos(const struct mica_submit *submit, struct mica_etnaviv_b
         unsigned access = submit->bos[i].access;
         if (((const struct etnaviv_bo *)bo)->on_chip)
             continue;
-        list[count++] = (struct mica_etnaviv_bo){
-            .flags = (access & MICA_ACCESS_READ ? MICA_ETNAVIV_USE_READ : 0) |
-                     (access & MICA_ACCESS_WRITE ? MICA_ETNAVIV_USE_WRITE : 0),
-            .handle = bo->handle,
-            .address = bo->address,
-        };
+        uint32_t flags = (access & MICA_ACCESS_READ ? MICA_ETNAVIV_USE_READ : 0) |
+                         (access & MICA_ACCESS_WRITE ? MICA_ETNAVIV_USE_WRITE : 0),
+                 at = 0;
+        while (at < count && list[at].handle != bo->handle) /* one twice is EALREADY */
+            at++;
+        if (at == count)
+            list[count++] = (struct mica_etnaviv_bo){.handle = bo->handle, .address = bo->address};
+        list[at].flags |= flags;
     }
     return count;
 }
@@ -266,9 +285,11 @@ static int wait_fence(struct mica_winsys *winsys, uint64_t fence, int64_t timeou
     struct etnaviv *etnaviv = self(winsys);
     int sync;
     uint32_t handle;
-    if (mica_drm_fences_get(&etnaviv->fences, fence, &sync, &handle) || sync < 0)
-        return mica_fail(etnaviv->log, -EINVAL, "fence %llu is unknown, or too old", (unsigned long long)fence);
-    int error = mica_drm_wait_sync(sync, timeout_ns);
+    int error = mica_drm_fences_get(&etnaviv->fences, fence, &sync, &handle);
+    if (error)
+        return mica_fail(etnaviv->log, error, "fence %llu can't be waited for: %s", (unsigned long long)fence,
+                         error == -EINVAL ? "it is unknown, or too old" : strerror(-error));
+    error = mica_drm_wait_sync(sync, timeout_ns);
     close(sync);
     if (error == -EIO)
         return mica_fail(etnaviv->log, -EIO,

@@ -113,17 +113,18 @@ static uint32_t list_handles(const struct mica_submit *submit, bool written, uin
 
 /*
  * The sync_file of what runs into a buffer: has to be taken before the job ends, because only it tells a job that
- * was killed from one that is done. -1: the kernel has no way.
+ * was killed from one that is done. -ENOTTY, -EINVAL: the kernel has no way.
  */
 static int take_sync(struct rocket *rocket, uint32_t handle)
 {
     struct mica_drm_prime prime = {.handle = handle, .flags = O_CLOEXEC};
     struct dma_buf_export_sync_file sync = {.flags = DMA_BUF_SYNC_RW, .fd = -1};
-    if (mica_drm_call(rocket->fd, MICA_DRM_PRIME_HANDLE_TO_FD, &prime))
-        return -1;
-    int error = mica_drm_call(prime.fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &sync);
-    close(prime.fd);
-    return error ? -1 : sync.fd;
+    int error = mica_drm_call(rocket->fd, MICA_DRM_PRIME_HANDLE_TO_FD, &prime);
+    if (!error) {
+        error = mica_drm_call(prime.fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &sync);
+        close(prime.fd);
+    }
+    return error ? error : sync.fd;
 }
 
 /* The kernel answers 0 to jobs that it then doesn't run: what it would drop is refused here. */
@@ -176,7 +177,12 @@ static int submit_tasks(struct mica_winsys *winsys, const struct mica_submit *su
     free(handles);
     if (error)
         return error;
-    *fence = mica_drm_fences_add(&rocket->fences, take_sync(rocket, outcome), outcome);
+    int sync = take_sync(rocket, outcome);
+    if (sync < 0 && sync != -ENOTTY && sync != -EINVAL) { /* there is a way, but no descriptor or memory left */
+        prepare(rocket, outcome, PREP_TIMEOUT_NS);
+        return mica_fail(rocket->log, sync, "nothing would tell whether the job was killed: %s", strerror(-sync));
+    }
+    *fence = mica_drm_fences_add(&rocket->fences, sync, outcome);
     return 0;
 }
 
@@ -185,9 +191,11 @@ static int wait_fence(struct mica_winsys *winsys, uint64_t fence, int64_t timeou
     struct rocket *rocket = self(winsys);
     int sync;
     uint32_t outcome;
-    if (mica_drm_fences_get(&rocket->fences, fence, &sync, &outcome))
-        return mica_fail(rocket->log, -EINVAL, "fence %llu is unknown, or too old", (unsigned long long)fence);
-    int error = sync >= 0 ? mica_drm_wait_sync(sync, timeout_ns) : prepare(rocket, outcome, timeout_ns);
+    int error = mica_drm_fences_get(&rocket->fences, fence, &sync, &outcome);
+    if (error)
+        return mica_fail(rocket->log, error, "fence %llu can't be waited for: %s", (unsigned long long)fence,
+                         error == -EINVAL ? "it is unknown, or too old" : strerror(-error));
+    error = sync >= 0 ? mica_drm_wait_sync(sync, timeout_ns) : prepare(rocket, outcome, timeout_ns);
     if (sync >= 0)
         close(sync);
     if (error == -EIO)

@@ -323,9 +323,32 @@ static void threads_and_vectors_change_nothing(void **state)
     mica_threads_destroy(threads);
 }
 
+/* ---- 16 bits ---------------------------------------------------------------- */
+
+/* A file's bias may be any 64 bits: sums with it may not wrap. */
+static void a_wide_bias_saturates(void **state)
+{
+    struct scene s;
+    scene_create(&s);
+    int32_t in = scene_tensor(&s, MICA_TYPE_INT16, 1, 0, DIMS(1, 2));
+    int32_t weights = scene_tensor(&s, MICA_TYPE_INT8, 1, 0, DIMS(2, 2));
+    int32_t bias = scene_tensor(&s, MICA_TYPE_INT64, 0, 0, DIMS(2));
+    int32_t out = scene_tensor(&s, MICA_TYPE_INT16, 1, 0, DIMS(1, 2));
+    memset(s.data[weights], 0x7f, 4);
+    ((int16_t *)s.data[in])[0] = -1;
+    ((int64_t *)s.data[bias])[0] = INT64_MIN;
+    ((int64_t *)s.data[bias])[1] = INT64_MAX;
+    scene_op(&s, (struct mica_op){.kind = MICA_OP_FULLY_CONNECTED}, 1);
+    scene_run(&s, MICA_ARITHMETIC_TFLITE);
+    assert_int_equal(((int16_t *)s.data[out])[0], INT16_MIN);
+    assert_int_equal(((int16_t *)s.data[out])[1], INT16_MAX);
+    scene_destroy(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wide_bias_saturates),
         cmocka_unit_test(a_table_is_indexed_by_the_stored_byte),
         cmocka_unit_test(roots_of_negative_values_are_the_largest_output),
         cmocka_unit_test(exponentials_beyond_all_bounds_saturate),

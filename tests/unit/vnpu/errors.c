@@ -16,6 +16,9 @@
 #include <linux/dma-buf.h>
 #include <linux/sync_file.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -236,6 +239,27 @@ static void buffers_are_shared_by_export(void **state)
     node = first;
     close(out.fd);
     assert_int_equal(map[5], 77);
+    /* What came back is the same handle, and one: closing it ends it. */
+    struct mica_drm_gem_close close_it = {.handle = handle};
+    assert_int_equal(call(MICA_DRM_GEM_CLOSE, &close_it), 0);
+    info.handle = handle;
+    assert_int_equal(call(MICA_ETNAVIV_GEM_INFO, &info), -ENOENT);
+}
+
+/* An answer that can't be given leaves no descriptor behind. */
+static void answers_nowhere_leak_nothing(void **state)
+{
+    struct mica_drm_prime *call_at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *call_at = (struct mica_drm_prime){.handle = etnaviv_buffer(4096)};
+    assert_int_equal(mprotect(call_at, 4096, PROT_READ), 0);
+    int before = dup(0);
+    close(before);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(call(MICA_DRM_PRIME_HANDLE_TO_FD, call_at), -EFAULT);
+    int after = dup(0);
+    close(after);
+    assert_int_equal(before, after);
+    munmap(call_at, 4096);
 }
 
 /* ---- rocket -------------------------------------------------------------------------------------- */
@@ -355,6 +379,41 @@ static void copies_of_the_descriptor_are_the_file(void **state)
     assert_int_equal(call(MICA_ROCKET_PREP_BO, &prep), 0);
 }
 
+static void *keep_calling(void *stop)
+{
+    struct mica_rocket_create_bo bo = {.size = 4096};
+    while (!atomic_load((atomic_bool *)stop)) {
+        struct mica_drm_gem_close close_it = {0};
+        ioctl(node, MICA_ROCKET_CREATE_BO, &bo);
+        close_it.handle = bo.handle;
+        ioctl(node, MICA_DRM_GEM_CLOSE, &close_it);
+    }
+    return NULL;
+}
+
+/* The child has one thread: locks that another had must not be waited for. */
+static void children_of_threaded_programs_go_on(void **state)
+{
+    atomic_bool stop = false;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, keep_calling, &stop), 0);
+    for (int i = 0; i < 100; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(10);
+            struct mica_rocket_prep_bo prep = {.handle = 1};
+            ioctl(node, MICA_ROCKET_PREP_BO, &prep); /* whatever it answers */
+            close(node);
+            _exit(0);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+}
+
 /* Random requests with random arguments: an answer, whatever it is. */
 static void random_calls_are_answered(void **state)
 {
@@ -403,6 +462,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(submissions_are_checked, open_etnaviv, close_node),
         cmocka_unit_test_setup_teardown(jobs_that_fault_are_killed, open_etnaviv, close_node),
         cmocka_unit_test_setup_teardown(buffers_are_shared_by_export, open_etnaviv, close_node),
+        cmocka_unit_test_setup_teardown(answers_nowhere_leak_nothing, open_etnaviv, close_node),
         cmocka_unit_test_setup_teardown(random_calls_are_answered, open_etnaviv, close_node),
     };
     const struct CMUnitTest rocket[] = {
@@ -411,6 +471,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_jobs_are_dropped_in_silence, open_rocket, close_node),
         cmocka_unit_test_setup_teardown(jobs_at_bad_addresses_are_killed, open_rocket, close_node),
         cmocka_unit_test_setup_teardown(copies_of_the_descriptor_are_the_file, open_rocket, close_node),
+        cmocka_unit_test_setup_teardown(children_of_threaded_programs_go_on, open_rocket, close_node),
         cmocka_unit_test_setup_teardown(random_calls_are_answered, open_rocket, close_node),
     };
     const char *chip = getenv("MICA_VNPU_CHIP");

@@ -205,6 +205,8 @@ int rk_pool_task(struct rk_task *task, struct mica_job_report *report)
     result = result ? result : decode_window(task, &pool);
     result = result ? result : decode_method(task, &pool);
     result = result ? result : decode_memory(task, &pool);
+    /* A position of the window a cycle: inferred, no figure is public. It bounds what a program can ask of the host. */
+    task->compute_cycles = (uint64_t)pool.out_w * pool.out_h * pool.surfaces * pool.kernel_w * pool.kernel_h;
     result = result ? result : rk_task_spend(task, report);
     if (!result)
         mica_parallel_for(task->sim->threads, (size_t)pool.surfaces * pool.out_h, run_row, &pool);
