@@ -182,6 +182,13 @@ static double price(const struct report *report, const struct mica_graph *graph,
     return (double)viv_nn_cost(report->chip, &viv_default_memory, job).cycles / report->chip->clock_mhz;
 }
 
+/* What mainline's user space takes of what Mica takes: the other operations it leaves to the CPU. */
+static bool taken(enum mica_op_kind kind)
+{
+    return kind == MICA_OP_CONV_2D || kind == MICA_OP_DEPTHWISE_CONV_2D || kind == MICA_OP_FULLY_CONNECTED ||
+           kind == MICA_OP_ADD || kind == MICA_OP_CONCATENATION || kind == MICA_OP_PAD || kind == MICA_OP_RESHAPE;
+}
+
 static void print(void *user, const struct mica_graph *graph)
 {
     struct report *report = user;
@@ -189,7 +196,7 @@ static void print(void *user, const struct mica_graph *graph)
     const char *separator = "";
     printf("{\"chip\": \"%s\", \"jobs\": [", report->chip->name);
     for (uint32_t i = 0; i < graph->op_count; i++) {
-        if (!report->ops[i].jobs)
+        if (!report->ops[i].jobs || !taken(graph->ops[i].kind))
             continue;
         double us = price(report, graph, i, &report->ops[i]);
         const struct viv_nn_job *job = &report->ops[i].job;
