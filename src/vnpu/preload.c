@@ -94,6 +94,20 @@ static bool is_node(const char *path)
     return chip && !strcmp(path, node_path);
 }
 
+/* What programs look at to see whether a device number is a DRM node's, and the node's folder: both are folders. */
+static bool is_folder(const char *path)
+{
+    char numbers[64];
+    if (inside || !path || path[0] != '/')
+        return false;
+    is_node(path); /* chooses the chip */
+    if (!chip)
+        return false;
+    const struct vnpu_driver *driver = vnpu_driver_of(chip);
+    snprintf(numbers, sizeof numbers, "/sys/dev/char/%u:%u/device/drm", driver->major, driver->minor);
+    return !strcmp(path, driver->folder) || !strcmp(path, numbers);
+}
+
 static int fail(int error)
 {
     errno = -error;
@@ -392,9 +406,12 @@ static bool is_node_descriptor(int fd)
     SHOWN int name(const char *path, struct structure *status) \
     {                                                          \
         REAL(int, name, const char *, struct structure *);     \
-        if (!is_node(path))                                    \
+        bool folder = is_folder(path);                         \
+        if (!folder && !is_node(path))                         \
             return real_##name(path, status);                  \
         SHOW_NODE(status);                                     \
+        if (folder)                                            \
+            (status)->st_mode = S_IFDIR | 0755;                \
         return 0;                                              \
     }
 

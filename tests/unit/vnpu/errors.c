@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +79,10 @@ static void the_node_tells_its_driver(void **state)
     assert_int_equal(version.name_length, strlen(*state));
     assert_int_equal(fstat(node, &status), 0);
     assert_true(S_ISCHR(status.st_mode));
+    char path[64];
+    snprintf(path, sizeof path, "/sys/dev/char/%u:%u/device/drm", major(status.st_rdev), minor(status.st_rdev));
+    assert_int_equal(stat(path, &status), 0); /* libdrm's way to ask whether that is a DRM device */
+    assert_true(S_ISDIR(status.st_mode));
     version.name = BAD_POINTER;
     assert_int_equal(call(MICA_DRM_VERSION, &version), -EFAULT);
     assert_int_equal(call(MICA_DRM_VERSION, (void *)BAD_POINTER), -EFAULT);
