@@ -36,6 +36,11 @@ struct mica_multiplier mica_multiplier_rockchip(double factor)
  * longest shift whose rounding stays below 1/64 of an output step. Where that is too coarse for some channels, groups
  * of neighbours get conversions of their own: whole surfaces of the chip's atom, as many as stay within half a step of
  * the exact factors (the first one within a whole one).
+ *
+ * A surface that no conversion serves has its channels sorted into at most 4 classes: the largest factor that is left
+ * (2^-20 at least) makes a conversion, and all channels that stay within half a step are its class. Surfaces behind it
+ * for which one conversion doesn't do either are sorted with it while no more classes are needed. The NPU computes each
+ * class by itself; what it gives for a channel is what the channel's own class gives.
  */
 struct channel {
     double factor;
@@ -74,6 +79,16 @@ static double deviation_of(const struct conversion *conversion, const struct cha
     return reach * relative + (conversion->same ? 0 : out / 2);
 }
 
+/* C has 15 bits for `largest`. */
+static void set_channel_unit(struct conversion *conversion, double largest)
+{
+    conversion->same = false;
+    conversion->unit = largest / LARGEST_MULTIPLIER;
+    double shift = floor(log2(2 * (1.0 / 64) / conversion->unit));
+    conversion->shift = shift < 0 ? 0 : shift > LONGEST_CHANNEL_SHIFT ? LONGEST_CHANNEL_SHIFT : (int32_t)shift;
+    conversion->out = mica_multiplier_rockchip(ldexp(conversion->unit, conversion->shift));
+}
+
 static struct conversion convert(const struct channel *channels, size_t count)
 {
     struct conversion conversion = {.same = true};
@@ -83,22 +98,19 @@ static struct conversion convert(const struct channel *channels, size_t count)
         largest = matters(&channels[i]) ? fmax(largest, channels[i].factor) : largest;
     }
     double factor = conversion.same || largest == 0 ? channels[0].factor : largest;
-    if (!conversion.same) {
-        conversion.unit = factor / LARGEST_MULTIPLIER;
-        double shift = floor(log2(2 * (1.0 / 64) / conversion.unit));
-        conversion.shift = shift < 0 ? 0 : shift > LONGEST_CHANNEL_SHIFT ? LONGEST_CHANNEL_SHIFT : (int32_t)shift;
-        factor = ldexp(conversion.unit, conversion.shift);
-    }
     conversion.out = mica_multiplier_rockchip(factor);
+    if (!conversion.same)
+        set_channel_unit(&conversion, factor);
     for (size_t i = 0; i < count; i++)
         conversion.deviation = fmax(conversion.deviation, deviation_of(&conversion, &channels[i]));
     return conversion;
 }
 
+static const double close_enough = 0.5, still_right = 1.0;
+
 /* How many channels, from the first, one conversion serves. */
 static size_t group_size(const struct channel *channels, size_t count, size_t atom)
 {
-    const double close_enough = 0.5, still_right = 1.0;
     size_t size = 0;
     if (convert(channels, count).deviation <= close_enough)
         return count;
@@ -108,7 +120,68 @@ static size_t group_size(const struct channel *channels, size_t count, size_t at
             break;
         size = wanted;
     }
-    return size ? size : count; /* nothing serves these: no program has them */
+    return size;
+}
+
+/* ---- classes of channels ---------------------------------------------------- */
+
+#define MOST_CLASSES 4
+#define LEAST_LARGEST 0x1p-20
+
+/* Gives every channel its class's conversion; the number of classes, or 0 if `most` don't do. */
+static int classify(const struct channel *channels, size_t count, int most, struct conversion *of)
+{
+    int classes = 0;
+    size_t sorted = 0;
+    for (size_t i = 0; i < count; i++)
+        of[i].unit = 0; /* no class yet */
+    for (; sorted < count && classes < most; classes++) {
+        struct conversion conversion = {0};
+        double largest = LEAST_LARGEST;
+        for (size_t i = 0; i < count; i++)
+            largest = of[i].unit == 0 && matters(&channels[i]) ? fmax(largest, channels[i].factor) : largest;
+        set_channel_unit(&conversion, largest);
+        for (size_t i = 0; i < count; i++)
+            if (of[i].unit == 0 && deviation_of(&conversion, &channels[i]) <= close_enough) {
+                of[i] = conversion;
+                sorted++;
+            }
+    }
+    return sorted == count ? classes : 0;
+}
+
+/* How many channels, from the first, are sorted together: whole surfaces. */
+static size_t classes_size(const struct channel *channels, size_t count, size_t atom, struct conversion *of)
+{
+    size_t size = count < atom ? count : atom;
+    int most = classify(channels, size, MOST_CLASSES, of);
+    while (most && size < count) {
+        size_t next = count - size < atom ? count - size : atom;
+        if (convert(channels + size, next).deviation <= still_right || !classify(channels, size + next, most, of))
+            break;
+        size += next;
+    }
+    if (most)
+        classify(channels, size, most, of);
+    else /* nothing serves these: no program has them */
+        for (size_t i = 0; i < size; i++)
+            of[i] = convert(channels, size);
+    return size;
+}
+
+/* Every channel's conversion. */
+static void find_conversions(const struct channel *channels, size_t count, size_t atom, struct conversion *of)
+{
+    for (size_t first = 0, size; first < count; first += size) {
+        size = group_size(channels + first, count - first, atom);
+        if (!size) {
+            size = classes_size(channels + first, count - first, atom, of + first);
+            continue;
+        }
+        struct conversion conversion = convert(channels + first, size);
+        for (size_t i = first; i < first + size; i++)
+            of[i] = conversion;
+    }
 }
 
 /* Channel of element `i` of the weights. */
@@ -136,22 +209,22 @@ static void measure(const struct mica_cpu_call *call, struct channel *channels, 
 int mica_rockchip_set_channels(struct mica_requant *requant, const struct mica_cpu_call *call, size_t count)
 {
     struct channel *channels = mica_new_array(count, sizeof *channels);
+    struct conversion *of = mica_new_array(count, sizeof *of);
     size_t atom = call->arithmetic == MICA_ARITHMETIC_ROCKCHIP ? 16 : 8;
-    if (!channels)
-        return mica_fail_nomem(call->log);
-    measure(call, channels, count);
-    for (size_t first = 0, size; first < count; first += size) {
-        size = group_size(channels + first, count - first, atom);
-        struct conversion conversion = convert(channels + first, size);
-        for (size_t i = first; i < first + size; i++) {
-            requant->mantissa[i] = conversion.out.mantissa;
-            requant->shift[i] = conversion.out.shift;
-            requant->channel[i] = conversion.same ? 1 : channel_multiplier(&conversion, &channels[i]);
-            requant->channel_shift[i] = conversion.shift;
-        }
+    int result = channels && of ? 0 : mica_fail_nomem(call->log);
+    if (!result) {
+        measure(call, channels, count);
+        find_conversions(channels, count, atom, of);
+    }
+    for (size_t i = 0; !result && i < count; i++) {
+        requant->mantissa[i] = of[i].out.mantissa;
+        requant->shift[i] = of[i].out.shift;
+        requant->channel[i] = of[i].same ? 1 : channel_multiplier(&of[i], &channels[i]);
+        requant->channel_shift[i] = of[i].shift;
     }
     free(channels);
-    return 0;
+    free(of);
+    return result;
 }
 
 /* ---- two inputs --------------------------------------------------------------- */

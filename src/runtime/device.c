@@ -184,6 +184,8 @@ static int open_known(const char *name, struct mica_threads *threads, struct mic
 /* The simulator of a chip that is called by its bare name; NULL: `name` is none. */
 static const char *simulator_of(const char *name)
 {
+    if (!strcmp(name, "rk3568")) /* the same NPU */
+        name = "rk3566";
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         const char *full = known[i].info.name;
         if (!strncmp(full, SIMULATOR, strlen(SIMULATOR)) && !strcmp(full + strlen(SIMULATOR), name))

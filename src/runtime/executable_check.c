@@ -189,8 +189,13 @@ int mica_executable_check_programs(const mica_executable *executable)
             error = mica_fail(log, -EINVAL, "the program of step %u does not fit its operations", i);
     }
     free(marks);
+    const mica_device *device = executable->device;
+    if (!error && device->options.on_chip && !(device->opened.chip && device->opened.chip->on_chip))
+        mica_log(log, MICA_LOG_WARNING,
+                 "on-chip: %s has no on-chip memory for tensors, so that the option changes nothing",
+                 device->opened.name);
     for (uint32_t i = 0; !error && i < executable->plan.step_count; i++) {
-        if (mica_warn_on_chip(executable->programs[i], executable->device->opened.chip, log))
+        if (mica_warn_on_chip(executable->programs[i], device->opened.chip, log))
             break; /* saying it once is enough */
     }
     return error;

@@ -34,7 +34,7 @@ VIRTUAL = os.environ.get("MICA_VNPU_CHIP")
 if VIRTUAL:
     NODE = "accel:/dev/accel/accel0" if VIRTUAL.startswith("rk") else "drm:/dev/dri/renderD128"
     ARITHMETIC = {NODE: ARITHMETIC[f"sim:{VIRTUAL}"]}
-ROCKCHIP = {"sim:rk3588", "sim:rk3566"}
+ROCKCHIP = {device for device, arithmetic in ARITHMETIC.items() if arithmetic.startswith("rockchip")}
 DEVICES = os.environ.get("MICA_TEST_DEVICES", ",".join(ARITHMETIC)).split(",")
 # Files about what no device changes: run on the first one of each family.
 ONE_DEVICE = {"test_delegate", "test_label_image"}

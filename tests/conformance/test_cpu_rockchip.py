@@ -62,6 +62,38 @@ def convert(factors, reach):
     return (scale, shift, multipliers, s), np.where(alive, off, 0).max()
 
 
+def classes_of(factors, reach, most):
+    """Every channel's (SCALE, SHIFT, C, s) where no one conversion serves all, and the number of classes; or None."""
+    found, count, left = {}, 0, list(range(len(factors)))
+    while left and count < most:
+        alive = [factors[i] for i in left if factors[i] * reach[i] >= 0.5]
+        unit = max([*alive, 2.0**-20]) / 32767
+        s = int(np.clip(math.floor(math.log2(1 / 32 / unit)), 0, 15))
+        scale, shift = scale_of(unit * 2**s)
+        for i in left:
+            if factors[i] * reach[i] < 0.5:
+                found[i] = scale, shift, 0, s
+                continue
+            c = min(np.rint(factors[i] / unit), 32767)
+            off = min(factors[i] * reach[i], 255) * abs(scale / 2**shift * c / 2**s / factors[i] - 1)
+            if off + scale / 2**shift / 2 <= 0.5:
+                found[i] = scale, shift, c, s
+        count, left = count + 1, [i for i in left if i not in found]
+    return None if left else ([found[i] for i in range(len(factors))], count)
+
+
+def sorted_surfaces(factors, reach, atom):
+    """Surfaces that are sorted into classes together, as few as the first one needs."""
+    size = min(atom, len(factors))
+    result, most = classes_of(factors[:size], reach[:size], 4)
+    while size < len(factors) and convert(factors[size:size + atom], reach[size:size + atom])[1] > 1:
+        more = classes_of(factors[:size + atom], reach[:size + atom], most)
+        if more is None:
+            break
+        result, size = more[0], min(size + atom, len(factors))
+    return result
+
+
 def conversions(factors, reach, atom):
     """What every channel is converted with: (SCALE, SHIFT, C, s)."""
     result, first = [], 0
@@ -72,6 +104,10 @@ def conversions(factors, reach, atom):
             size, limit = 0, 1.0
             while size < len(f) and convert(f[:size + atom], r[:size + atom])[1] <= limit:
                 size, limit = min(size + atom, len(f)), 0.5
+        if size == 0:
+            result += sorted_surfaces(f, r, atom)
+            first = len(result)
+            continue
         scale, shift, multipliers, s = convert(f[:size], r[:size])[0]
         result += [(scale, shift, c, s) for c in multipliers]
         first += size
@@ -285,6 +321,25 @@ def test_channels_of_very_unlike_scales(spread, tmp_path):
     for arithmetic, atom in ATOMS.items():
         want = expected(interpreter, values[0], dict(kernel=(3, 3)), None, atom).ravel()
         assert np.array_equal(run(data, values, tmp_path, arithmetic), want)
+
+
+@pytest.mark.parametrize("channels, mixed", [(16, 16), (40, 40), (70, 30), (13, 13)])
+@pytest.mark.parametrize("span", [9, 14, 20])
+def test_neighbours_of_very_unlike_scales(channels, mixed, span, tmp_path):
+    """They are sorted into classes with conversions of their own, and are as right as others."""
+    m = mb.Model("int8", 9)
+    x = m.input((1, 6, 5, 5), (0.02, -3))
+    exponents = np.random.default_rng(span).uniform(-span, 0, channels)
+    exponents[mixed:] = 0
+    scales = (2.0**exponents * 0.02).astype(np.float32)
+    quant = (scales, np.zeros(channels, int))
+    weights = m.constant("codes", m.rng.integers(-127, 128, (channels, 3, 3, 5)), "int8", quant)
+    bias = m.constant("biases", (m.rng.uniform(-15, 15, channels) / (scales * 0.02)).astype(int), "int32")
+    y = m.tensor("result", (1, 6, 5, channels), "int8", (0.5, 4))
+    o = mb.schema.Conv2DOptionsT()
+    o.strideH = o.strideW = o.dilationHFactor = o.dilationWFactor = 1
+    m.operator("CONV_2D", [x, weights, bias], [y], o, version=3)
+    check_weighted(m.finish([y]), tmp_path, dict(kernel=(3, 3)))
 
 
 def test_the_carry_of_a_factor_just_below_a_power_of_two(tmp_path):

@@ -80,7 +80,7 @@ def test_saved_executables_keep_the_choice(path, tmp_path):
 def test_bad_choices_are_refused(path):
     done = subprocess.run([MICA, "info", path, "--device", conftest.DEVICES[0], "--partition", "fast"],
                           capture_output=True, text=True)
-    assert done.returncode == 1 and "must be all, cost, or cost:N" in done.stderr
+    assert done.returncode == 2 and "must be all, cost, or cost:N" in done.stderr
 
 
 def delegate_log(delegate_path, path, *options, **environment):

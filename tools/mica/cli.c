@@ -10,7 +10,7 @@ const struct cli_command cli_commands[] = {
     {
         "run",
         cli_run,
-        "run a model on a picture or on raw tensors",
+        "run a model on a picture, a sound or raw tensors",
         "MODEL [IMAGE|SOUND]",
         1,
         2,
@@ -120,6 +120,7 @@ const struct cli_command cli_commands[] = {
         "Examples:\n"
         "  mica capture -- python3 classify.py cat.png\n"
         "  mica capture -o captured -- ./benchmark --graph=model.tflite\n",
+        "COMMAND's; 1 or 2 when it can't be run.",
     },
     {
         "vnpu",
@@ -137,6 +138,7 @@ const struct cli_command cli_commands[] = {
         "Examples:\n"
         "  mica vnpu --chip rk3588 -- python3 classify.py cat.png\n"
         "  mica vnpu --chip a311d -- mica run mobilenet.tflite cat.png --device drm:/dev/dri/renderD128\n",
+        "COMMAND's; 1 or 2 when it can't be run.",
     },
     {
         "decode",
@@ -222,7 +224,7 @@ static void print_help(FILE *out)
 {
     fputs("Usage: mica COMMAND [OPTIONS] [ARGUMENTS]\n"
           "\n"
-          "Runs quantized TensorFlow Lite models on neural processing units (NPUs) and on bit-accurate\n"
+          "Runs quantized TensorFlow Lite and ONNX models on neural processing units (NPUs) and on bit-accurate\n"
           "simulators of them.\n"
           "\n"
           "Commands:\n",

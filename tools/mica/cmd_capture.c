@@ -61,7 +61,7 @@ int cli_capture(struct cli *cli)
     if (failed)
         return failed;
     snprintf(variable, sizeof variable, "MICA_CAPTURE=%s", folder);
-    int result = cli_run_preloaded(cli, library, variable);
+    int result = cli_run_preloaded(cli, library, false, variable);
     report(cli, folder);
     return result;
 }

@@ -33,5 +33,6 @@ int cli_vnpu(struct cli *cli)
     if (cli->options.verbose)
         setenv("MICA_VNPU_VERBOSE", "1", 1);
     snprintf(variable, sizeof variable, "MICA_VNPU_CHIP=%s", chip);
-    return cli_run_preloaded(cli, library, variable);
+    /* Last: it stands for the kernel, behind what else looks at the program's calls. */
+    return cli_run_preloaded(cli, library, true, variable);
 }

@@ -73,11 +73,12 @@ int cli_open_device(struct cli *cli)
     if (!name)
         name = getenv("MICA_DEVICE");
     int error = mica_device_open(cli->context, name, &cli->device);
-    if (!error)
-        tell_simulated(cli, name);
-    if (!error)
-        error = configure(cli);
-    return error ? cli_fail_library(cli, error) : 0;
+    if (error)
+        return cli_fail_library(cli, error);
+    tell_simulated(cli, name);
+    error = configure(cli);
+    failed = error ? cli_fail_library(cli, error) : 0;
+    return error == -EINVAL ? CLI_USAGE : failed;
 }
 
 static int load_executable(struct cli *cli, const char *path)

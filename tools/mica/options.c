@@ -295,7 +295,7 @@ void cli_options_help(const struct cli_command *command, FILE *out)
         char left[40];
         snprintf(left, sizeof(left), "--%s%s%s", row->name, row->argument ? " " : "",
                  row->argument ? row->argument : "");
-        fprintf(out, "  %c%c%c %-15s %s\n", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
+        fprintf(out, "  %c%c%c %-20s %s\n", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
                 row->letter ? ',' : ' ', left, row->help);
     }
 }

@@ -43,7 +43,6 @@ bool cli_find_library(const char *room, const char *name, char *path)
 
 /* ---- the program ------------------------------------------------------------------ */
 
-/* Our library comes first: what others preload is then seen as the system's side. */
 static char **make_environment(char *preload, char *variable)
 {
     size_t count = 0, kept = 0, name = strcspn(variable, "=") + 1;
@@ -97,11 +96,14 @@ static char **copy_arguments(const struct cli_list *operands)
     return arguments;
 }
 
-int cli_run_preloaded(struct cli *cli, const char *library, char *variable)
+int cli_run_preloaded(struct cli *cli, const char *library, bool last, char *variable)
 {
     const char *others = getenv("LD_PRELOAD");
     char *preload = NULL;
-    if (asprintf(&preload, "LD_PRELOAD=%s%s%s", library, others && *others ? ":" : "", others ? others : "") < 0)
+    if (!others)
+        others = "";
+    const char *first = last ? others : library, *second = last ? library : others;
+    if (asprintf(&preload, "LD_PRELOAD=%s%s%s", first, *others ? ":" : "", second) < 0)
         return cli_fail_nomem(cli);
     char **arguments = copy_arguments(&cli->options.operands), **environment = make_environment(preload, variable);
     int result = arguments && environment ? run_program(cli, arguments, environment) : cli_fail_nomem(cli);

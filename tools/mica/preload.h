@@ -9,9 +9,9 @@
 bool cli_find_library(const char *room, const char *name, char *path);
 
 /*
- * Runs the operands as a command line with `library` preloaded before what is preloaded already, and
+ * Runs the operands as a command line with `library` preloaded, before what is preloaded already or `last`, and
  * `variable` ("NAME=VALUE") in its environment. The program's exit code, as a shell tells it, or CLI_FAILED.
  */
-int cli_run_preloaded(struct cli *cli, const char *library, char *variable);
+int cli_run_preloaded(struct cli *cli, const char *library, bool last, char *variable);
 
 #endif

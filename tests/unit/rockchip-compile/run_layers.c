@@ -185,7 +185,7 @@ static void fill(struct random *random, struct layer *l)
     l->weight_zero = l->type == MICA_TYPE_INT8 ? 0 : any_zero(random, l->type);
     l->per_channel = l->type == MICA_TYPE_INT8 && random_below(random, 3) > 0;
     l->in_scale = any_scale(random, 0.05);
-    double span = random_below(random, 4) ? 1 : 6;
+    double span = random_below(random, 3) ? 1 : random_below(random, 2) ? 6 : random_between(random, 8, 24);
     for (int32_t o = 0; o < l->out_c; o++)
         l->weight_scale[o] = (float)(0.01 * exp2(-span * random_below(random, 1000) / 1000.0));
     double terms = (double)weight_count(l) / l->out_c;
@@ -194,6 +194,9 @@ static void fill(struct random *random, struct layer *l)
         l->out_scale /= 500;
     for (int32_t o = 0; l->bias && o < l->out_c; o++)
         l->bias[o] = random_between(random, -20000, 20000);
+    for (int32_t o = 0; l->bias && l->per_channel && span > 6 && o < l->out_c; o++) /* small scales count by it */
+        l->bias[o] =
+            (int32_t)(random_between(random, -40, 40) * fmin(l->out_scale / (l->in_scale * l->weight_scale[o]), 2e7));
     l->activation = activations[random_below(random, 5)];
 }
 

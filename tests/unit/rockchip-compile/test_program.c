@@ -309,11 +309,35 @@ static void an_input_can_be_an_output_too(void **state)
     net_close(&net);
 }
 
-static void memory_that_runs_out_is_reported(void **state)
+/* One convolution whose channels' scales are so far apart that it is computed once for each of several classes. */
+static void open_classes(struct subject *subject)
 {
-    (void)state;
+    static float scales[24];
+    struct net *net = &subject->net;
+    net_open(net);
+    struct spec image = {.type = MICA_TYPE_INT8, .scale = 0.05f, .rank = 4, .dims = {1, 12, 10, 24}};
+    struct spec weights = {.type = MICA_TYPE_INT8, .rank = 4, .dims = {24, 3, 3, 24}, .scales = scales};
+    for (int i = 0; i < 24; i++)
+        scales[i] = i % 3 == 0 ? 0.1f : i % 3 == 1 ? 1e-4f : 1e-6f;
+    weights.scale = scales[0];
+    struct mica_op op = {.kind = MICA_OP_CONV_2D};
+    op.window = (struct mica_window){3, 3, 1, 1, 1, 1, {1, 1, 1, 1}, MICA_ACT_RELU_N1_TO_1, 0};
+    int32_t in = net_tensor(net, &image, NULL), inputs[] = {in, net_tensor(net, &weights, some_weights())};
+    subject->in = in;
+    subject->out = net_tensor(net, &image, NULL);
+    net_op(net, op, "CONV_2D", inputs, 2, subject->out);
+    partition_init(&subject->partition, net, &subject->in, 1, &subject->out, 1);
+    for (unsigned i = 0; i < 2; i++) { /* a maximum and a clamp at the least, besides two convolutions */
+        struct mica_program *program = compile(subject, chips[i], 0);
+        assert_true(program->job_count >= 4);
+        mica_program_destroy(program);
+    }
+}
+
+static void check_failing_memory(void (*open)(struct subject *), long least)
+{
     struct subject subject;
-    open_subject(&subject);
+    open(&subject);
     for (unsigned i = 0; i < 2; i++) {
         long needed = 0;
         for (int error = -1; error; needed++) {
@@ -329,9 +353,16 @@ static void memory_that_runs_out_is_reported(void **state)
             assert_true(error == 0 || !program);
             mica_program_destroy(program);
         }
-        assert_true(needed > 50);
+        assert_true(needed > least);
     }
     close_subject(&subject);
+}
+
+static void memory_that_runs_out_is_reported(void **state)
+{
+    (void)state;
+    check_failing_memory(open_subject, 50);
+    check_failing_memory(open_classes, 25);
 }
 
 int main(void)

@@ -163,6 +163,64 @@ static void factors_too_far_apart_are_refused(void **state)
     assert_null(rk_factors_problem(split, 32, &bound)); /* each surface has its own conversion */
 }
 
+/* What the engine makes of an accumulator, in steps before the zero point. */
+static int64_t made(const struct rk_requant *requant, int32_t multiplier, int64_t v)
+{
+    int64_t m = rk_round_shift(v * multiplier, requant->mul_shift);
+    m = m < INT32_MIN ? INT32_MIN : m > INT32_MAX ? INT32_MAX : m;
+    return convert(requant, m);
+}
+
+static void check_classes(struct random *random, const struct rk_factor *factors, uint32_t used,
+                          const uint8_t *class_of, const struct rk_classes *classes)
+{
+    for (uint32_t c = 0; c < used; c++) {
+        assert_true(class_of[c] < classes->count);
+        for (uint32_t k = 0; k < classes->count; k++) {
+            const struct rk_requant *requant = &classes->requants[k];
+            assert_true(requant->per_channel && requant->error <= RK_GROUP_ERROR);
+            double swing = random_between(random, 0, 1 << 29);
+            if (class_of[c] != k) { /* at the bottom from wherever it is */
+                int64_t drop = rk_requant_drop(requant, swing);
+                assert_true(drop >= -(INT64_C(3) << 29) &&
+                            made(requant, RK_MAX_MULTIPLIER, drop + (int64_t)swing) < -300);
+                assert_true(drop - swing > INT32_MIN && made(requant, RK_MAX_MULTIPLIER, drop - (int64_t)swing) < -300);
+                continue;
+            }
+            double v = rint(fmin(255 / factors[c].factor, factors[c].reach) * random_between(random, -100, 100) / 100);
+            int64_t got = made(requant, rk_requant_multiplier(requant, factors[c]), (int64_t)v);
+            assert_true(fabs((double)got - v * factors[c].factor) <= 0.5 + requant->error + 1e-9);
+        }
+    }
+}
+
+static void neighbours_far_apart_are_sorted(void **state)
+{
+    (void)state;
+    struct random random = {11};
+    unsigned several = 0, refused = 0, joined = 0;
+    for (unsigned i = 0; i < 2000; i++) {
+        struct rk_factor factors[CHANNELS];
+        uint8_t class_of[CHANNELS];
+        struct rk_classes classes;
+        uint32_t atom = i % 2 ? 16 : 8, span = (uint32_t)random_between(&random, 9, 40);
+        double top = exp2(random_between(&random, -1000, 100) / 100.0);
+        for (unsigned c = 0; c < CHANNELS; c++) {
+            factors[c].factor = top * exp2(-(double)span * random_below(&random, 1000) / 1000.0);
+            factors[c].reach = exp2(random_between(&random, 800, 3050) / 100.0);
+        }
+        uint32_t used = rk_requant_classes(factors, CHANNELS, atom, true, class_of, &classes);
+        refused += !used;
+        several += used && classes.count > 1;
+        joined += used > atom;
+        assert_true(used % atom == 0 && (!used || classes.count <= RK_MAX_CLASSES));
+        if (used)
+            check_classes(&random, factors, used, class_of, &classes);
+    }
+    assert_true(several > 500 && joined > 50);
+    (void)refused;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +232,7 @@ int main(void)
         cmocka_unit_test(channels_are_as_near_as_promised),
         cmocka_unit_test(channels_that_can_only_give_zero_cost_nothing),
         cmocka_unit_test(factors_too_far_apart_are_refused),
+        cmocka_unit_test(neighbours_far_apart_are_sorted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* What is refused, and that the reason names the fact. */
 #include "support.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,7 +123,17 @@ static void scales_out_of_reach_are_named(void **state)
     q.weight_scales = scales;
     for (int i = 0; i < 16; i++)
         scales[i] = i % 2 ? 0.5f : 0.00005f;
+    expect(&q, "");                   /* two classes of channels */
+    q = conv_question(8, 256, 8, 16); /* whose accumulators get far enough for five */
+    q.weight_scales = scales;
+    for (int i = 0; i < 16; i++)
+        scales[i] = (float)(10000 * (double)(q.out_scale / q.in_scale) * exp2(-8.1 * (i % 5)));
     expect(&q, "too far apart");
+    for (int i = 0; i < 16; i++)
+        scales[i] = (float)(10000 * (double)(q.out_scale / q.in_scale) * exp2(-8.1 * (i % 4)));
+    expect(&q, "");
+    q = conv_question(8, 16, 3, 16);
+    q.weight_scales = scales;
     for (int i = 0; i < 16; i++)
         scales[i] = 0.01f / (float)(1 + i);
     expect(&q, "");

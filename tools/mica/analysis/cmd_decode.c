@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* mica decode: what a capture, or a raw file, says. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common.h"
 #include "file.h"
@@ -187,6 +189,8 @@ static int decode_file(struct decode *decode, const char *path)
     void *bytes = NULL;
     size_t size;
     const char *chip = decode->cli->options.chip;
+    if (!chip && access(path, R_OK))
+        return cli_fail(decode->cli, "can't open '%s': %s", path, strerror(errno));
     if (!chip)
         return cli_usage(decode->cli, "a raw file doesn't say what it is for: --chip NAME does");
     if (mica_analysis_find_chip(chip, NULL, &decode->log, &decode->chip))

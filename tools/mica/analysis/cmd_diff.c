@@ -60,7 +60,7 @@ static bool print_fields(struct cli *cli, const struct mica_diff *diff, const st
         cli_table_add(&table, "  %s", name);
         cli_table_add(&table, "%s", a);
         cli_table_add(&table, "%s", b);
-        cli_table_add(&table, "%.80s", side->meaning ? side->meaning : "");
+        cli_table_add(&table, "%s", side->meaning ? side->meaning : "");
     }
     bool printed = cli_table_print(&table, cli->out);
     cli_table_finish(&table);

@@ -186,12 +186,15 @@ static int measured_problem(const struct rk_chip *chip, struct rk_layer *layer, 
         return -ENOMEM;
     struct rk_channel *channels = rk_channels_measure(&layer->weighted);
     struct rk_factor *factors = mica_new_array(outputs, sizeof(*factors));
-    int error = channels && factors ? 0 : -ENOMEM;
+    uint8_t *class_of = malloc(outputs);
+    int error = channels && factors && class_of ? 0 : -ENOMEM;
     if (!error) {
         for (uint32_t o = 0; o < outputs; o++)
             factors[o] = (struct rk_factor){constants->factor[o], channels[o].reach};
-        *problem = rk_requant_problem(factors, outputs, chip->atom, NULL);
+        bool sortable = rk_channels_sortable(&layer->weighted, channels);
+        *problem = rk_requant_problem(factors, outputs, chip->atom, sortable ? class_of : NULL, NULL);
     }
+    free(class_of);
     free(channels);
     free(factors);
     return error;

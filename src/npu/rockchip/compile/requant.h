@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define RK_MAX_MULTIPLIER 32767 /* of a channel: signed 16 bit */
+
 /*
  * The output conversion of one task. Per tensor: accumulator * scale / 2^shift. Per channel the accumulator is first
  * multiplied by the channel's multiplier, shifted right by mul_shift, and rounded.
@@ -20,6 +22,10 @@ struct rk_requant {
     bool relu, relux;
     int32_t upper;
     const struct rk_fusion *fusion; /* something is added before it (fusion.h), and clamps are there; NULL: nothing */
+    /* Class of every channel of the layer: those of others than `own` come out as the least value. NULL: all are own.
+     */
+    const uint8_t *class_of;
+    uint8_t own;
 };
 
 /* scale in [0x4000, 0x7fff] with scale / 2^shift nearest to `factor`; false: no shift is right for it. */
@@ -52,7 +58,35 @@ bool rk_requant_clamp(struct rk_requant *requant, int32_t zero, int32_t min, int
 uint32_t rk_requant_group(const struct rk_factor *channels, uint32_t count, uint32_t atom, bool same_zero,
                           struct rk_requant *requant);
 
-/* NULL, or why the channels can't be converted exactly enough; `error` (may be NULL) gets the largest error. */
-const char *rk_requant_problem(const struct rk_factor *channels, uint32_t count, uint32_t atom, double *error);
+/*
+ * Channels of one surface that no one conversion serves are sorted into classes, each with a conversion of its own. The
+ * layer is computed once for each class into cubes of their own, where what belongs to other classes lies at the bottom
+ * of the range, and the largest of them is the result: exactly what the channel's own class makes.
+ */
+#define RK_MAX_CLASSES 4u
+/* A class's largest multiplier is worth at least this, so that RK_LARGEST_SWING brings what isn't in it down. */
+#define RK_LEAST_CLASS_FACTOR 0x1p-20
+/* Accumulators without their bias are closer to 0 where there are classes. */
+#define RK_LARGEST_SWING 0x1p29
+
+struct rk_classes {
+    uint32_t count;
+    struct rk_requant requants[RK_MAX_CLASSES];
+};
+
+/*
+ * Channels from the first on, whole surfaces, that can't be served alone, and that classes serve, no more than the
+ * first one needs; class_of[i] gets the class of each. 0: not even one surface.
+ */
+uint32_t rk_requant_classes(const struct rk_factor *channels, uint32_t count, uint32_t atom, bool same_zero,
+                            uint8_t *class_of, struct rk_classes *classes);
+
+/* What brings a channel that is not in its class to the bottom: it is added to the accumulator instead of the bias. */
+int32_t rk_requant_drop(const struct rk_requant *requant, double swing);
+
+/* NULL, or why the channels can't be converted exactly enough; `error` (may be NULL) gets the largest error. `class_of`
+ * has room for all channels; NULL: there can't be classes. */
+const char *rk_requant_problem(const struct rk_factor *channels, uint32_t count, uint32_t atom, uint8_t *class_of,
+                               double *error);
 
 #endif

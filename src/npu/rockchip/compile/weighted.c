@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "npu/rockchip/compile/fusion.h"
+#include "npu/rockchip/compile/move.h"
 #include "util/checked.h"
 
 /* ---- limits --------------------------------------------------------------------- */
@@ -62,12 +63,23 @@ const char *rk_weighted_problem(const struct rk_chip *chip, const struct rk_weig
 
 /* ---- tasks ----------------------------------------------------------------------- */
 
+/* Channels [first, first + count), made by several tasks, one a class, whose largest is the result. */
+struct merge {
+    uint32_t first, count, classes;
+    struct rk_cube cubes[RK_MAX_CLASSES];
+};
+
 struct lowering {
     struct rk_plan *plan;
     const struct rk_weighted *weighted;
     const struct rk_channel *channels;
     const struct rk_factor *factors;
-    uint32_t layer; /* of all tasks */
+    uint32_t layer;      /* of all tasks */
+    uint32_t cube_first; /* channel that the output's cube begins with */
+    uint8_t *class_of;   /* of every channel where there are classes */
+    bool sortable;       /* there can be */
+    struct merge *merges;
+    uint32_t merge_count;
 };
 
 /* The tasks of one tile of output channels and a range of rows, the weights being constant already. */
@@ -103,6 +115,7 @@ static int add_tile(struct lowering *lowering, const struct rk_requant *requant,
                     uint32_t first, uint32_t count, uint32_t parts)
 {
     struct rk_weighted_task job = {.weighted = lowering->weighted, .requant = requant, .first = first, .count = count};
+    job.cube_first = lowering->cube_first;
     uint32_t height = lowering->weighted->out.shape.h;
     int error = rk_weights_pack(lowering->plan, lowering->weighted, first, count, &job.weights);
     if (!error)
@@ -174,6 +187,84 @@ static bool same_zero(const struct rk_weighted *weighted)
     return true;
 }
 
+/* Clamps of all classes, which fusion doesn't know. */
+static bool clamp_classes(const struct rk_weighted *weighted, struct rk_classes *classes)
+{
+    bool clamped = !weighted->addend;
+    for (uint32_t i = 0; i < classes->count; i++)
+        clamped &= rk_requant_clamp(&classes->requants[i], weighted->out_zero, weighted->min, weighted->max);
+    return clamped;
+}
+
+/* Channels [first, first + count) once for each class, in a cube of its own. */
+static int add_classes(struct lowering *lowering, struct rk_classes *classes, uint32_t first, uint32_t count)
+{
+    const struct rk_weighted *weighted = lowering->weighted;
+    struct rk_shape shape = {weighted->out.shape.w, weighted->out.shape.h, count};
+    struct merge *merge = &lowering->merges[lowering->merge_count++];
+    *merge = (struct merge){.first = first, .count = count, .classes = classes->count};
+    int error = 0;
+    for (uint8_t i = 0; !error && i < classes->count; i++) {
+        struct rk_weighted one = *weighted;
+        classes->requants[i].class_of = lowering->class_of;
+        classes->requants[i].own = i;
+        error = rk_plan_cube(lowering->plan, shape, &merge->cubes[i]);
+        one.out = merge->cubes[i];
+        one.out.shape = weighted->out.shape;
+        one.macs = i ? 0 : weighted->macs; /* counted once */
+        lowering->weighted = &one;
+        lowering->cube_first = first;
+        if (!error)
+            error = add_channels(lowering, &classes->requants[i], first, count);
+        lowering->weighted = weighted;
+        lowering->cube_first = 0;
+    }
+    return error;
+}
+
+/* The largest of all classes' cubes, each of which has its own channels' values and nothing above others'. */
+static int add_merge(struct rk_plan *plan, const struct rk_weighted *weighted, const struct merge *merge)
+{
+    struct rk_elementwise e = {.op = weighted->op,
+                               .kind = RK_ELEMENTWISE_MAX,
+                               .out = merge->cubes[0],
+                               .scale_a = 1,
+                               .scale_b = 1,
+                               .scale_out = 1,
+                               .min = INT8_MIN,
+                               .max = INT8_MAX};
+    for (uint32_t i = 1; i < merge->classes; i++) {
+        int error = 0;
+        e.a = e.out;
+        e.b = merge->cubes[i];
+        if (i + 1 < merge->classes)
+            error = rk_plan_cube(plan, e.a.shape, &e.out);
+        else
+            e.out = rk_cube_channels(plan, weighted->out, merge->first, merge->count);
+        if (!error)
+            error = rk_lower_elementwise(plan, &e);
+        if (error)
+            return error;
+    }
+    return merge->classes > 1 ? 0
+                              : rk_lower_copy(plan, weighted->op, e.out,
+                                              rk_cube_channels(plan, weighted->out, merge->first, merge->count));
+}
+
+/* A group that classes serve: as for_groups(). */
+static int try_classes(struct lowering *lowering, bool lower, bool zero, uint32_t first, uint32_t *used, bool *clamped)
+{
+    struct rk_classes classes;
+    uint32_t left = lowering->weighted->out.shape.c - first;
+    if (lowering->sortable)
+        *used = rk_requant_classes(lowering->factors + first, left, lowering->plan->chip->atom, zero,
+                                   lowering->class_of + first, &classes);
+    if (!*used)
+        return mica_fail(lowering->plan->log, -ENOTSUP, "a convolution's factors can't be had exactly enough");
+    *clamped &= clamp_classes(lowering->weighted, &classes);
+    return lower ? add_classes(lowering, &classes, first, *used) : 0;
+}
+
 /* Every group of channels with an output conversion of its own: tries its clamp and, if asked to, makes its tasks. */
 static int for_groups(struct lowering *lowering, bool lower, bool *clamped)
 {
@@ -185,8 +276,12 @@ static int for_groups(struct lowering *lowering, bool lower, bool *clamped)
         struct rk_fusion fusion;
         used =
             rk_requant_group(lowering->factors + first, channels - first, lowering->plan->chip->atom, zero, &requant);
-        if (!used)
-            return mica_fail(lowering->plan->log, -ENOTSUP, "a convolution's factors can't be had exactly enough");
+        if (!used) {
+            int error = try_classes(lowering, lower, zero, first, &used, clamped);
+            if (error)
+                return error;
+            continue;
+        }
         if (weighted->addend) {
             requant.fusion = &fusion;
             *clamped &= used == channels || used % lowering->plan->chip->kernel_group == 0;
@@ -213,13 +308,14 @@ static int add_clamp(struct rk_plan *plan, const struct rk_weighted *weighted, s
     return rk_lower_table(plan, weighted->op, weighted->out, out, table);
 }
 
-static int lower_measured(struct rk_plan *plan, const struct rk_weighted *weighted, const struct rk_channel *channels,
-                          const struct rk_factor *factors)
+static int lower_measured(struct lowering *lowering)
 {
+    struct rk_plan *plan = lowering->plan;
+    const struct rk_weighted *weighted = lowering->weighted;
     struct rk_weighted inner = *weighted;
-    struct lowering lowering = {plan, &inner, channels, factors, plan->layer_count};
     bool clamped = true;
-    int error = for_groups(&lowering, false, &clamped);
+    lowering->weighted = &inner;
+    int error = for_groups(lowering, false, &clamped);
     if (!error && !clamped && weighted->addend)
         return RK_UNFUSED;
     if (!error && !clamped) {
@@ -229,7 +325,9 @@ static int lower_measured(struct rk_plan *plan, const struct rk_weighted *weight
     }
     bool done = true;
     if (!error)
-        error = for_groups(&lowering, true, &done);
+        error = for_groups(lowering, true, &done);
+    for (uint32_t i = 0; !error && i < lowering->merge_count; i++)
+        error = add_merge(plan, &inner, &lowering->merges[i]);
     if (error || clamped)
         return error;
     inner.min = weighted->min;
@@ -246,12 +344,19 @@ int rk_lower_weighted(struct rk_plan *plan, const struct rk_weighted *weighted)
         return RK_UNFUSED;
     struct rk_channel *channels = rk_channels_measure(weighted);
     struct rk_factor *factors = mica_new_array(weighted->out.shape.c, sizeof(*factors));
-    int error = channels && factors ? 0 : mica_fail_nomem(plan->log);
+    struct lowering lowering = {plan, weighted, channels, factors, plan->layer_count, .cube_first = 0};
+    lowering.class_of = malloc(weighted->out.shape.c);
+    lowering.merges = mica_new_array(mica_cdiv(weighted->out.shape.c, plan->chip->atom), sizeof(*lowering.merges));
+    int error = channels && factors && lowering.class_of && lowering.merges ? 0 : mica_fail_nomem(plan->log);
     for (uint32_t o = 0; !error && o < weighted->out.shape.c; o++)
         factors[o] = (struct rk_factor){weighted->factor[o], channels[o].reach};
-    if (!error)
-        error = lower_measured(plan, weighted, channels, factors);
+    if (!error) {
+        lowering.sortable = rk_channels_sortable(weighted, channels);
+        error = lower_measured(&lowering);
+    }
     free(channels);
     free(factors);
+    free(lowering.class_of);
+    free(lowering.merges);
     return error;
 }

@@ -58,6 +58,10 @@ struct rk_channel {
     double reach; /* no accumulator is further from 0 */
 };
 
+/* How far from 0 a channel's accumulators can be without its bias; and can there be classes with all of these? */
+double rk_channel_swing(const struct rk_weighted *weighted, const struct rk_channel *channel, uint32_t o);
+bool rk_channels_sortable(const struct rk_weighted *weighted, const struct rk_channel *channels);
+
 /* `count` = out.shape.c elements, to be freed; NULL when memory runs out. */
 struct rk_channel *rk_channels_measure(const struct rk_weighted *weighted);
 
@@ -75,6 +79,7 @@ struct rk_weighted_task {
     uint32_t data_banks;
     struct rk_ref weights, coefficients;
     uint32_t first, count; /* output channels */
+    uint32_t cube_first;   /* channel of the layer that the output's cube begins with */
     struct rk_rows rows;
     bool reuse; /* the weights are in the buffer already */
     uint64_t macs;

@@ -337,7 +337,8 @@ int rk_weighted_task(struct rk_plan *plan, const struct rk_weighted_task *task, 
     struct rk_registers *registers = calloc(1, sizeof(*registers));
     if (!registers)
         return mica_fail_nomem(plan->log);
-    struct rk_cube in = weighted->in, out = rk_cube_channels(plan, weighted->out, task->first, task->count);
+    struct rk_cube in = weighted->in,
+                   out = rk_cube_channels(plan, weighted->out, task->first - task->cube_first, task->count);
     if (weighted->depthwise)
         in = rk_cube_channels(plan, in, task->first, task->count);
     in = rk_cube_rows(plan, in, task->rows.in_first, task->rows.in_count);

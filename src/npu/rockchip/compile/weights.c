@@ -70,6 +70,19 @@ struct rk_channel *rk_channels_measure(const struct rk_weighted *weighted)
     return channels;
 }
 
+double rk_channel_swing(const struct rk_weighted *weighted, const struct rk_channel *channel, uint32_t o)
+{
+    return channel->reach - (weighted->bias ? fabs((double)weighted->bias[o]) : 0);
+}
+
+bool rk_channels_sortable(const struct rk_weighted *weighted, const struct rk_channel *channels)
+{
+    for (uint32_t o = 0; o < weighted->out.shape.c; o++)
+        if (rk_channel_swing(weighted, &channels[o], o) > RK_LARGEST_SWING)
+            return false;
+    return true;
+}
+
 /* ---- weights ---------------------------------------------------------------------- */
 
 /* Kernels [first, first + count) of one group: by input group, then position, then kernel, then input channel. */
@@ -140,10 +153,19 @@ static void put(uint8_t *at, uint32_t value, unsigned bytes)
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* What is added to the accumulator: the bias less what the zero point of the input contributes. */
-static int32_t added(const struct rk_weighted *weighted, const struct rk_channel *channel, uint32_t o)
+static bool is_dropped(const struct rk_requant *requant, uint32_t o)
 {
-    int64_t value = (weighted->bias ? weighted->bias[o] : 0) - weighted->in_zero * channel->sum;
+    return requant->class_of && requant->class_of[o] != requant->own;
+}
+
+/* What is added to the accumulator: the bias less what the zero point of the input contributes. */
+static int32_t added(const struct rk_weighted *weighted, const struct rk_channel *channel,
+                     const struct rk_requant *requant, uint32_t o)
+{
+    int64_t value = (weighted->bias ? weighted->bias[o] : 0);
+    if (is_dropped(requant, o))
+        value = rk_requant_drop(requant, rk_channel_swing(weighted, channel, o));
+    value -= weighted->in_zero * channel->sum;
     return value < INT32_MIN ? INT32_MIN : value > INT32_MAX ? INT32_MAX : (int32_t)value;
 }
 
@@ -158,7 +180,7 @@ int rk_coefficients_pack(struct rk_plan *plan, const struct rk_weighted *weighte
     for (uint32_t i = 0; i < count; i++) {
         uint32_t o = first + i;
         struct rk_factor factor = {weighted->factor[o], channels[o].reach};
-        uint32_t a = (uint32_t)added(weighted, &channels[o], o);
+        uint32_t a = (uint32_t)added(weighted, &channels[o], requant, o);
         if (requant->fusion)
             a += (uint32_t)rk_fusion_lift(requant, requant->fusion, factor);
         if (!requant->per_channel) {
@@ -168,7 +190,8 @@ int rk_coefficients_pack(struct rk_plan *plan, const struct rk_weighted *weighte
         uint8_t *at = data + (size_t)(i / group) * group * BYTES_PER_CHANNEL;
         put(at + i % group * 4, a, 4);
         put(at + group * 4 + i % group * 2, (uint32_t)-weighted->weight_zero[o], 2);
-        put(at + group * 6 + i % group * 2, (uint32_t)rk_requant_multiplier(requant, factor), 2);
+        int32_t multiplier = is_dropped(requant, o) ? RK_MAX_MULTIPLIER : rk_requant_multiplier(requant, factor);
+        put(at + group * 6 + i % group * 2, (uint32_t)multiplier, 2);
     }
     return rk_plan_constant(plan, data, size, ref);
 }
