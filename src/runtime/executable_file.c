@@ -194,8 +194,10 @@ static int check_contents(const struct header *header, const char *path, const m
         !memchr(header->chip, 0, sizeof header->chip))
         return mica_fail(log, -EINVAL, "%s is damaged: its header is out of bounds", path);
     if (strcmp(header->chip, chip_name(device)))
-        return mica_fail(log, -EINVAL, "%s was compiled for %s and the device is %s: open a device of that chip, or compile the model for this one", path,
-                         header->chip, chip_name(device));
+        return mica_fail(log, -EINVAL,
+                         "%s was compiled for %s and the device is %s: open a device of that chip, or compile the "
+                         "model for this one",
+                         path, header->chip, chip_name(device));
     return 0;
 }
 

@@ -65,9 +65,9 @@ static const char *const cases[][11] = {
 
 static void test_answers_do_not_depend_on_earlier_calls(void **state)
 {
-    static const int codes[CASES] = {CLI_USAGE,  CLI_OK,     CLI_USAGE,  CLI_OK,     CLI_OK,     CLI_USAGE,
-                                     CLI_USAGE,  CLI_FAILED, CLI_OK,     CLI_FAILED, CLI_FAILED, CLI_USAGE,
-                                     CLI_USAGE,  CLI_FAILED, CLI_USAGE,  CLI_USAGE};
+    static const int codes[CASES] = {CLI_USAGE, CLI_OK,     CLI_USAGE, CLI_OK,     CLI_OK,     CLI_USAGE,
+                                     CLI_USAGE, CLI_FAILED, CLI_OK,    CLI_FAILED, CLI_FAILED, CLI_USAGE,
+                                     CLI_USAGE, CLI_FAILED, CLI_USAGE, CLI_USAGE};
     (void)state;
     for (size_t i = 0; i < CASES; i++) {
         struct answer first = call(cases[i]);
