@@ -103,7 +103,7 @@ static int take_inputs(struct onnx_reader *reader, uint32_t inputs, struct onnx_
     int result = start(reader, call);
     for (uint32_t i = 0; i < inputs && !result; i++) {
         call->in[i] = onnx_resolve(reader, input_of(reader->node, i));
-        if (call->in[i] >= 0)
+        if (call->in[i] >= 0 || i == 0) /* no operation does without its first input */
             result = onnx_usable(reader, call->in[i]);
     }
     return result;
@@ -130,8 +130,6 @@ int onnx_call_moving(struct onnx_reader *reader, uint32_t inputs, struct onnx_ca
     int result = take_inputs(reader, inputs, call);
     if (result)
         return result;
-    if (call->in[0] < 0)
-        return onnx_refuse(reader, "it has no input");
     const struct onnx_value *value = &reader->values[call->in[0]];
     if (value->source >= 0 && value->state != ONNX_CONSTANT) { /* the output is a quantized one as float, too */
         int32_t hidden = onnx_hidden(reader);

@@ -163,6 +163,28 @@ static void test_unknown_operations_have_their_name(void **state)
     forget(graph);
 }
 
+/* An operation whose first input is absent: with a name of no letters, or with no inputs at all. */
+static void test_absent_inputs_are_problems(void **state)
+{
+    static const char *const types[] = {"AveragePool", "MaxPool", "GlobalAveragePool", "Conv",
+                                        "Relu",        "Add",     "Softmax",           "Concat",
+                                        "Resize",      "Gemm",    "Reshape",           "ReduceMean"};
+    static const int64_t kernel[2] = {2, 2};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        struct pb pb = {0}, attributes = {0};
+        pb_ints(&attributes, "kernel_shape", 2, kernel);
+        pb_node(&pb, types[i], "", "y", &attributes);
+        frame(&pb, "y");
+        struct mica_graph *graph = NULL;
+        size_t size;
+        uint8_t *data = pb_model(&pb, &size);
+        if (!read_bytes(data, size, &graph))
+            assert_non_null(graph->ops[0].problem);
+        mica_graph_destroy(graph);
+        free(data);
+    }
+}
+
 static void test_constants_are_borrowed_where_nothing_changes(void **state)
 {
     static const int8_t weights[4 * 3] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, zero;
@@ -377,6 +399,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_network),
         cmocka_unit_test(test_unknown_operations_have_their_name),
+        cmocka_unit_test(test_absent_inputs_are_problems),
         cmocka_unit_test(test_constants_are_borrowed_where_nothing_changes),
         cmocka_unit_test(test_names_for_nothing),
         cmocka_unit_test(test_order_of_nodes_is_checked),
