@@ -4,10 +4,7 @@
 
 #include "npu/npu.h"
 
-/* The chip of that name that there are tables and a simulator of; NULL: none. */
-const struct mica_chip *mica_analysis_chip(const char *name);
-
-/* The same, said when there is none, or when it isn't one of `driver` (NULL: any). */
+/* The chip of that name; an error that names all when there is none, or when it isn't one of `driver` (NULL: any). */
 int mica_analysis_find_chip(const char *name, const char *driver, struct mica_log *log, const struct mica_chip **chip);
 
 #endif

@@ -129,4 +129,9 @@ extern const struct mica_npu_family mica_rockchip;
 extern const struct mica_chip mica_chip_rk3588;
 extern const struct mica_chip mica_chip_rk3566;
 
+/* Every chip there is. */
+extern const struct mica_chip *const mica_chips[];
+extern const size_t mica_chip_count;
+const struct mica_chip *mica_find_chip(const char *name); /* NULL: there is none of that name */
+
 #endif

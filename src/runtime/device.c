@@ -31,11 +31,6 @@ struct known_device {
     const struct node_kind *nodes; /* behind real hardware */
 };
 
-/* Whom the nodes may be. */
-static const struct mica_chip *const chips[] = {&mica_chip_a311d, &mica_chip_imx8mp, &mica_chip_s905d3,
-                                                &mica_chip_rk3588, &mica_chip_rk3566};
-#define CHIP_COUNT (sizeof chips / sizeof chips[0])
-
 static const char no_node[] = "this computer has no such node";
 static const char unverified[] = "written from the kernel's interface alone; never yet run on a board";
 
@@ -123,7 +118,7 @@ static int connect_node(const struct mica_opened_device *device, struct mica_thr
                         struct mica_winsys **winsys)
 {
     const struct node_kind *nodes = find(device->name)->nodes;
-    return nodes->open(device->name + strlen(nodes->prefix), chips, CHIP_COUNT, log, winsys);
+    return nodes->open(device->name + strlen(nodes->prefix), mica_chips, mica_chip_count, log, winsys);
 }
 
 static int open_path(const struct node_kind *nodes, const char *path, struct mica_log *log,
@@ -131,7 +126,7 @@ static int open_path(const struct node_kind *nodes, const char *path, struct mic
 {
     if (strlen(nodes->prefix) + strlen(path) >= sizeof device->name)
         return mica_fail(log, -ENAMETOOLONG, "the path \"%.64s...\" is too long for a device node", path);
-    int error = nodes->open(path, chips, CHIP_COUNT, log, &device->winsys);
+    int error = nodes->open(path, mica_chips, mica_chip_count, log, &device->winsys);
     if (error)
         return error;
     device->chip = device->winsys->chip;

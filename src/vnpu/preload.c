@@ -58,25 +58,15 @@ int vnpu_real_close(int fd)
 
 /* ---- which chip, which path ----------------------------------------------------------- */
 
-static const struct mica_chip *const chips[] = {&mica_chip_a311d, &mica_chip_imx8mp, &mica_chip_s905d3,
-                                                &mica_chip_rk3588};
-
 static const struct mica_chip *chip;
 static char node_path[64];
-
-static const struct mica_chip *find_chip(const char *name)
-{
-    for (size_t i = 0; i < sizeof chips / sizeof chips[0]; i++)
-        if (!strcmp(chips[i]->name, name))
-            return chips[i];
-    return NULL;
-}
 
 static void choose(void)
 {
     const char *name = getenv("MICA_VNPU_CHIP");
-    const struct mica_chip *wanted = find_chip(name && name[0] ? name : DEFAULT_CHIP);
-    const struct vnpu_driver *driver = wanted ? vnpu_driver_of(wanted) : NULL;
+    const struct mica_chip *wanted = mica_find_chip(name && name[0] ? name : DEFAULT_CHIP);
+    /* A chip that no kernel driver knows has no node. */
+    const struct vnpu_driver *driver = wanted && wanted->identity ? vnpu_driver_of(wanted) : NULL;
     if (!driver) {
         fprintf(stderr, "mica vnpu: there is no chip \"%s\"; the chips are a311d, imx8mp, s905d3, rk3588\n", name);
         return;
