@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "npu/vivante/compile/compose.h"
 #include "npu/vivante/compile/elementwise.h"
+#include "npu/vivante/compile/supports.h"
 
 static int lower_inputs(struct viv_plan *plan)
 {
@@ -20,72 +20,12 @@ static int lower_inputs(struct viv_plan *plan)
     return 0;
 }
 
-/* Then planes follow each other, and most inputs can be made where they belong. */
-static bool joins_channels(const struct mica_graph *graph, const struct mica_op *op)
-{
-    const struct mica_tensor *out = mica_op_output(graph, op, 0);
-    return op->axis == (int32_t)out->rank - 1 && viv_shape_transposable(viv_shape_of(out));
-}
-
 static int lower_op(struct viv_plan *plan, uint32_t op)
 {
-    switch (plan->graph->ops[op].kind) {
-    case MICA_OP_CONV_2D:
-        return viv_lower_conv(plan, op);
-    case MICA_OP_DEPTHWISE_CONV_2D:
-        return viv_lower_depthwise(plan, op);
-    case MICA_OP_FULLY_CONNECTED:
-        return viv_lower_fully_connected(plan, op);
-    case MICA_OP_ADD:
-    case MICA_OP_SUB:
-    case MICA_OP_MUL:
-        return viv_constant_input(plan->graph, &plan->graph->ops[op]) >= 0 ? viv_lower_constant(plan, op)
-                                                                           : viv_lower_add(plan, op);
-    case MICA_OP_RESIZE_BILINEAR:
-        return viv_lower_bilinear(plan, op);
-    case MICA_OP_MAXIMUM:
-    case MICA_OP_MINIMUM:
-        return viv_lower_maximum(plan, op);
-    case MICA_OP_QUANTIZE:
-    case MICA_OP_RELU:
-    case MICA_OP_RELU6:
-    case MICA_OP_RELU_N1_TO_1:
-    case MICA_OP_RELU_0_TO_1:
-        return viv_lower_unary(plan, op);
-    case MICA_OP_LEAKY_RELU:
-    case MICA_OP_ABS:
-        return viv_lower_fold(plan, op);
-    case MICA_OP_TRANSPOSE_CONV:
-        return viv_lower_transpose_conv(plan, op);
-    case MICA_OP_AVERAGE_POOL_2D:
-    case MICA_OP_MEAN:
-        return viv_lower_average(plan, op);
-    case MICA_OP_MAX_POOL_2D:
-    case MICA_OP_REDUCE_MAX:
-        return viv_lower_max_pool(plan, op);
-    case MICA_OP_CONCATENATION:
-        return joins_channels(plan->graph, &plan->graph->ops[op]) ? viv_lower_concatenation(plan, op)
-                                                                  : viv_lower_move(plan, op);
-    case MICA_OP_SLICE:
-    case MICA_OP_SPLIT:
-    case MICA_OP_PACK:
-    case MICA_OP_UNPACK:
-    case MICA_OP_TRANSPOSE:
-    case MICA_OP_MIRROR_PAD:
-    case MICA_OP_GATHER:
-    case MICA_OP_GATHER_ND:
-    case MICA_OP_REVERSE:
-    case MICA_OP_SPACE_TO_DEPTH:
-    case MICA_OP_DEPTH_TO_SPACE:
-    case MICA_OP_RESIZE_NEAREST:
-        return viv_lower_move(plan, op);
-    case MICA_OP_PAD:
-        return viv_lower_pad(plan, op);
-    case MICA_OP_RESHAPE:
-        return viv_lower_reshape(plan, op);
-    default:
+    const struct viv_operation *operation = viv_operation_of(plan->graph->ops[op].kind);
+    if (!operation)
         return mica_fail(plan->log, -ENOTSUP, "%s can't be compiled for the NPU", plan->graph->ops[op].type);
-    }
+    return operation->lower(plan, op);
 }
 
 static int lower_output(struct viv_plan *plan, uint32_t tensor)

@@ -4,11 +4,21 @@
 
 #include <errno.h>
 
+#include "npu/vivante/compile/compose.h"
 #include "npu/vivante/compile/requant.h"
+
+/* Then planes follow each other, and most inputs can be made where they belong. */
+static bool joins_channels(const struct mica_graph *graph, const struct mica_op *op)
+{
+    const struct mica_tensor *out = mica_op_output(graph, op, 0);
+    return op->axis == (int32_t)out->rank - 1 && viv_shape_transposable(viv_shape_of(out));
+}
 
 int viv_lower_concatenation(struct viv_plan *plan, uint32_t op_index)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
+    if (!joins_channels(plan->graph, op))
+        return viv_lower_move(plan, op_index);
     struct viv_ref out, in;
     int error = viv_make_planar(plan, (uint32_t)op->outputs[0], &out);
     uint64_t offset = 0;

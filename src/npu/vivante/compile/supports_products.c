@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions and fully connected layers. */
+#include "npu/vivante/compile/channels.h"
+#include "npu/vivante/compile/compose.h"
+#include "npu/vivante/compile/elementwise.h"
+#include "npu/vivante/compile/query.h"
+#include "npu/vivante/compile/requant.h"
+#include "npu/vivante/compile/window.h"
+
+#define MAX_DENSE_TAPS (1u << 26) /* of all kernels of a job, nearly all of them zero points */
+#define MAX_SCALES 4096u          /* of the weights of one layer */
+
+/* One zero point for all of it, and one scale, or one for each output channel. */
+static bool check_weights(const struct viv_query *query, const struct mica_tensor *weights)
+{
+    if (!weights || weights->problem)
+        return viv_refuse(query, "the weights can't be used: %s", weights ? weights->problem : "there are none");
+    if (!weights->data)
+        return viv_refuse(query, "the weights are not constant");
+    if (!viv_is_byte(weights))
+        return viv_refuse(query, "the weights are %s; the NN cores take uint8 and int8", mica_type_name(weights->type));
+    if (!weights->quant.count)
+        return viv_refuse(query, "the weights are not quantized");
+    for (uint32_t i = 1; i < weights->quant.count; i++)
+        if (weights->quant.zero_point[i] != weights->quant.zero_point[0])
+            return viv_refuse(query,
+                              "the weights' channels have different zero points; an NN job has one for all weights");
+    return true;
+}
+
+static bool check_bias(const struct viv_query *query, const struct mica_tensor *bias, uint32_t channels)
+{
+    if (!bias)
+        return true;
+    if (bias->problem || bias->type != MICA_TYPE_INT32 || bias->bytes != (size_t)channels * 4)
+        return viv_refuse(query, "the bias is not one int32 per output channel");
+    return bias->data || viv_refuse(query, "the bias is not constant");
+}
+
+/* Nothing is known of larger kernels, on boards or in simulators. */
+static bool check_kernel(const struct viv_query *query, const struct viv_window *window, uint32_t inputs)
+{
+    uint64_t weights = (uint64_t)window->kernel_w * window->kernel_h * window->step * window->step * inputs;
+    return weights <= VIV_MAX_KERNEL_WEIGHTS ||
+           viv_refuse(query, "kernels of %llu weights are too large for the NN cores, at most %u are supported",
+                      (unsigned long long)weights, VIV_MAX_KERNEL_WEIGHTS);
+}
+
+/* Channels in groups (channels.h). On some chips the second stage is a dense 1x1 job. */
+static bool check_channel_scales(const struct viv_query *query, uint32_t outputs, enum mica_activation activation)
+{
+    const struct mica_tensor *in = mica_op_input(query->graph, query->op, mica_op_data_input(query->op));
+    const struct mica_tensor *weights = mica_op_input(query->graph, query->op, 1);
+    const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
+    uint32_t bias = mica_op_data_input(query->op) == 0 ? 2 : 3;
+    if (weights->quant.count != outputs)
+        return viv_refuse(query, "the weights have %u scales for %u output channels", weights->quant.count, outputs);
+    if (outputs > MAX_SCALES)
+        return viv_refuse(query, "%u output channels with a scale each, at most %u are supported", outputs, MAX_SCALES);
+    struct viv_reach reach;
+    viv_clamp_first(viv_bounds_of(activation, out), viv_zero_point(out), &reach.zero, &reach.relu);
+    struct viv_channels channels;
+    int error = viv_channels_choose(query->chip, in, weights, mica_op_input(query->graph, query->op, bias), out, &reach,
+                                    &channels, query->reason, query->size);
+    viv_channels_finish(&channels);
+    return !error;
+}
+
+/* With a depth multiplier all channels are one dense job. */
+static bool check_multiplier(const struct viv_query *query, const struct viv_window *window, uint32_t inputs,
+                             uint32_t outputs)
+{
+    uint64_t taps = (uint64_t)window->kernel_w * window->kernel_h * window->step * window->step * inputs * outputs;
+    return inputs == outputs || taps <= MAX_DENSE_TAPS ||
+           viv_refuse(query, "depth multiplier %d makes a dense job of %llu weights, at most %u are supported",
+                      query->op->window.depth_multiplier, (unsigned long long)taps, MAX_DENSE_TAPS);
+}
+
+/* What convolutions and fully connected layers share. */
+static bool check_product(const struct viv_query *query, uint32_t outputs, enum mica_activation activation)
+{
+    uint32_t data = mica_op_data_input(query->op);
+    const struct mica_tensor *in = mica_op_input(query->graph, query->op, data);
+    const struct mica_tensor *weights = mica_op_input(query->graph, query->op, 1);
+    const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
+    return viv_check_same_type(query, in, out) && check_weights(query, weights) &&
+           check_bias(query, mica_op_input(query->graph, query->op, data == 0 ? 2 : 3), outputs) &&
+           (viv_channels_differ(weights)
+                ? check_channel_scales(query, outputs, activation)
+                : viv_check_scale(query, in->quant.scale[0], weights->quant.scale[0], out->quant.scale[0]));
+}
+
+bool viv_supports_conv(const struct viv_query *query)
+{
+    const struct mica_tensor *in = mica_op_input(query->graph, query->op, 0);
+    const struct mica_tensor *weights = mica_op_input(query->graph, query->op, 1);
+    const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
+    bool depthwise = query->op->kind == MICA_OP_DEPTHWISE_CONV_2D;
+    if (!viv_check_image4(query, in, "input") || !viv_check_image4(query, out, "output"))
+        return false;
+    if (!weights || weights->rank != 4)
+        return viv_refuse(query, "the weights do not have four dimensions");
+    uint32_t inputs = (uint32_t)in->dims[3], outputs = (uint32_t)out->dims[3];
+    if (!depthwise && (uint32_t)weights->dims[3] != inputs)
+        return viv_refuse(query, "grouped convolutions are not supported");
+    const struct mica_padding *padding = &query->op->window.padding;
+    if (padding->left < 0 || padding->top < 0 || padding->left > 64 || padding->top > 64)
+        return viv_refuse(query, "padding %d, %d is out of the NN cores' range", padding->left, padding->top);
+    struct viv_window window;
+    return check_product(query, outputs, query->op->window.activation) &&
+           viv_check_channels(query, inputs * VIV_PHASES, outputs) &&
+           viv_window_make(query->chip, query->graph, query->op, &window, query->reason, query->size) &&
+           (depthwise ? check_multiplier(query, &window, inputs, outputs) : check_kernel(query, &window, inputs));
+}
+
+bool viv_supports_transpose_conv(const struct viv_query *query)
+{
+    const struct mica_tensor *in = mica_op_input(query->graph, query->op, 2);
+    const struct mica_tensor *weights = mica_op_input(query->graph, query->op, 1);
+    const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
+    const struct mica_window *w = &query->op->window;
+    if (!viv_check_image4(query, in, "input") || !viv_check_image4(query, out, "output"))
+        return false;
+    if (!weights || weights->rank != 4)
+        return viv_refuse(query, "the weights do not have four dimensions");
+    if (w->stride_x > 8 || w->stride_y > 8)
+        return viv_refuse(query, "stride %dx%d is not supported, at most 8x8", w->stride_x, w->stride_y);
+    if (out->dims[1] > (int32_t)VIV_MAX_IMAGE || out->dims[2] > (int32_t)VIV_MAX_IMAGE)
+        return viv_refuse(query, "images of more than %u columns or rows do not fit the NN descriptor", VIV_MAX_IMAGE);
+    if (!check_product(query, (uint32_t)out->dims[3], w->activation) ||
+        !viv_check_channels(query, (uint32_t)in->dims[3], (uint32_t)out->dims[3]))
+        return false;
+    return viv_transpose_conv_fits(query->chip, query->graph, query->op) ||
+           viv_refuse(query, "kernel %dx%d or its padding is too large for the NN cores", w->kernel_x, w->kernel_y);
+}
+
+bool viv_supports_fully_connected(const struct viv_query *query)
+{
+    const struct mica_tensor *in = mica_op_input(query->graph, query->op, 0);
+    const struct mica_tensor *weights = mica_op_input(query->graph, query->op, 1);
+    const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
+    if (!viv_check_quantized(query, in, "input") || !viv_check_quantized(query, out, "output"))
+        return false;
+    if (!weights || weights->rank != 2)
+        return viv_refuse(query, "the weights do not have two dimensions");
+    uint32_t outputs = (uint32_t)weights->dims[0], inputs = (uint32_t)weights->dims[1];
+    if (in->bytes != inputs || out->bytes != outputs)
+        return viv_refuse(query, "batches are not supported: %zu input values for %u weights a row", in->bytes, inputs);
+    if (inputs > VIV_MAX_KERNEL_WEIGHTS)
+        return viv_refuse(query, "%u input values are too many for the NN cores, at most %u are supported", inputs,
+                          VIV_MAX_KERNEL_WEIGHTS);
+    uint32_t size = viv_fully_connected_kernel(query->chip, inputs);
+    return check_product(query, outputs, query->op->activation) &&
+           viv_check_channels(query, inputs == 1 ? 1 : inputs / (size * size), outputs);
+}
