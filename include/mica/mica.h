@@ -112,6 +112,9 @@ const char *mica_device_name(const mica_device *device);
  *               "cost:N" with a CPU that does N MACs a microsecond.
  *   "fuse"      "0" (default) or "1": additions run inside the convolution before them where the
  *               NPU can (Rockchip) and a sum then differs by at most 1 from that of both alone.
+ *   "per-channel" "exact" (default): weights with a scale for each channel are computed within 1 of
+ *               TFLite. "folded": where an NPU has one multiplier a job (Vivante), scales are folded
+ *               into 8-bit weights: quicker, and off by what mica_model_way() says for each operation.
  *   "split"     "1" (default) to the number of the chip's cores: spread one inference over
  *               so many. Simulators only: no kernel interface allows it.
  * For sessions that are made from then on:
@@ -212,6 +215,20 @@ int mica_model_operation(const mica_model *model, size_t index, struct mica_oper
  * negative = nowhere; `reason`, of `size` bytes, then says why not on the NPU.
  */
 int mica_model_placement(const mica_model *model, const mica_device *device, size_t index, char *reason, size_t size);
+
+/* How an NPU computes an operation that is compiled by itself: layouts and memory may make it cheaper among others. */
+struct mica_way {
+    char text[160]; /* one short phrase, "3 groups of channels, second stage" */
+    uint32_t jobs;  /* jobs or tasks of the device; 0: none, or the family can't tell (then `us` is negative) */
+    double us;      /* of them at the chip's own clock, by the timing model, their starts included; negative: unknown */
+    uint32_t off;   /* how far values may be from TFLite's reference kernels, in steps of the output; 0: exact */
+};
+
+/*
+ * How would `device` compute operation `index`, with the options it has now? -ENOTSUP, with a message, when its NPU
+ * doesn't take it.
+ */
+int mica_model_way(const mica_model *model, const mica_device *device, size_t index, struct mica_way *way);
 
 /* ---- executables ------------------------------------------------------ */
 

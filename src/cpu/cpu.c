@@ -67,6 +67,7 @@ static const struct entry entries[] = {
     [MICA_OP_DIV] = {mica_cpu_check_arith, mica_cpu_arith},
     [MICA_OP_FLOOR_DIV] = {mica_cpu_check_arith, mica_cpu_arith},
     [MICA_OP_LOG] = {mica_cpu_check_unary, mica_cpu_unary},
+    [MICA_OP_REDUCE_MIN] = {mica_cpu_check_reduce, mica_cpu_reduce},
 };
 
 static const struct entry *entry_of(const struct mica_op *op)

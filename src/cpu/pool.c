@@ -33,7 +33,7 @@ struct pool {
     struct mica_image image;
     const void *in;
     void *out;
-    bool average, unpadded;
+    bool average;
     struct mica_requant requant; /* only limits and flip are used */
     float min, max;
     atomic_bool out_of_memory;
@@ -108,8 +108,7 @@ static void average_pixel(const struct taps *taps, const struct mica_requant *re
     int32_t count = (taps->bottom - taps->top) * (taps->right - taps->left);
     if (count < 1)
         count = 1;
-    bool vivante = requant->arithmetic != MICA_ARITHMETIC_TFLITE && taps->pool->unpadded; /* others stay on the host */
-    if (mica_is_rockchip(requant->arithmetic) || vivante) {
+    if (requant->arithmetic != MICA_ARITHMETIC_TFLITE) {
         convolved_average_pixel(requant, count, channels, sums);
         return;
     }
@@ -182,8 +181,6 @@ static int run(const struct mica_cpu_call *call, bool average)
         .out = mica_cpu_output_data(call, 0),
         .average = average,
     };
-    const struct mica_padding *padding = &window->padding;
-    pool.unpadded = !padding->left && !padding->top && padding->right <= 0 && padding->bottom <= 0;
     bool is_float = in->type == MICA_TYPE_FLOAT32;
     if (is_float)
         mica_activation_range(window->activation, &pool.min, &pool.max);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* MEAN, SUM, REDUCE_MAX over any dimensions, and ARG_MAX over one. */
+/* MEAN, SUM, REDUCE_MAX, REDUCE_MIN over any dimensions, and ARG_MAX over one. */
 #include <float.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -8,6 +8,12 @@
 #include "cpu/rockchip.h"
 #include "cpu/simd.h"
 #include "util/checked.h"
+
+/* One of the values, rather than something computed of all. */
+static bool picks(enum mica_op_kind kind)
+{
+    return kind == MICA_OP_REDUCE_MAX || kind == MICA_OP_REDUCE_MIN;
+}
 
 int mica_cpu_check_reduce(const struct mica_graph *graph, const struct mica_op *op, struct mica_cpu_reason *reason)
 {
@@ -27,7 +33,7 @@ int mica_cpu_check_reduce(const struct mica_graph *graph, const struct mica_op *
         kept *= op->axes >> i & 1 ? 1 : (size_t)in->dims[i];
     if (kept != mica_cpu_elements(out))
         return mica_cpu_refuse(reason, "input and axes don't fit the output");
-    if (op->kind == MICA_OP_REDUCE_MAX && in->type != MICA_TYPE_FLOAT32 && !mica_cpu_same_quantization(in, out))
+    if (picks(op->kind) && in->type != MICA_TYPE_FLOAT32 && !mica_cpu_same_quantization(in, out))
         return mica_cpu_refuse(reason, "input and output are quantized differently");
     return 0;
 }
@@ -44,7 +50,7 @@ struct reduce {
     uint32_t group_count;
     uint8_t flip;
     const void *in;
-    /* Sums or maxima so far, one for each output; 8-bit values in the unsigned domain. */
+    /* Sums or extremes so far, one for each output; 8-bit values in the unsigned domain. */
     int32_t *totals;
     float *floats;
 };
@@ -82,6 +88,11 @@ MICA_INLINE void take_bytes_body(const struct reduce *reduce, const uint8_t *in,
             int32_t *total = totals + (along ? 0 : i);
             *total = *total > (in[i] ^ flip) ? *total : in[i] ^ flip;
         }
+    } else if (reduce->kind == MICA_OP_REDUCE_MIN) {
+        for (size_t i = 0; i < count; i++) {
+            int32_t *total = totals + (along ? 0 : i);
+            *total = *total < (in[i] ^ flip) ? *total : in[i] ^ flip;
+        }
     } else if (along) {
         int32_t sum = 0;
         for (size_t i = 0; i < count; i++)
@@ -100,7 +111,9 @@ static void take_floats(const struct reduce *reduce, const float *in, size_t cou
 {
     for (size_t i = 0; i < count; i++) {
         float *total = totals + (along ? 0 : i);
-        *total = reduce->kind != MICA_OP_REDUCE_MAX ? *total + in[i] : *total < in[i] ? in[i] : *total;
+        *total = reduce->kind == MICA_OP_REDUCE_MAX   ? (*total < in[i] ? in[i] : *total)
+                 : reduce->kind == MICA_OP_REDUCE_MIN ? (in[i] < *total ? in[i] : *total)
+                                                      : *total + in[i];
     }
 }
 
@@ -141,11 +154,13 @@ static struct mica_multiplier multiplier_of(const struct mica_cpu_call *call, si
 {
     const struct mica_tensor *in = mica_cpu_input(call, 0), *out = mica_cpu_output(call, 0);
     struct mica_multiplier m = mica_multiplier_tflite((double)in->quant.scale[0] / (double)out->quant.scale[0]);
+    if (mica_is_rockchip(call->arithmetic)) { /* a sum is so many times the mean */
+        double times = call->op->kind == MICA_OP_SUM ? (double)summands : 1;
+        return mica_multiplier_rockchip(1.0 / (double)summands *
+                                        ((double)in->quant.scale[0] / (double)out->quant.scale[0] * times));
+    }
     if (call->op->kind == MICA_OP_SUM)
         return m;
-    if (mica_is_rockchip(call->arithmetic))
-        return mica_multiplier_rockchip(1.0 / (double)summands *
-                                        ((double)in->quant.scale[0] / (double)out->quant.scale[0]));
     int32_t shift = 63 - __builtin_clzll(summands);
     if (shift > 31 + m.shift)
         shift = 31 + m.shift;
@@ -162,10 +177,10 @@ static void finish_bytes(const struct mica_cpu_call *call, const struct reduce *
     uint32_t zeros = (uint32_t)mica_cpu_zero_point(in) * (uint32_t)summands;
     struct mica_multiplier m = multiplier_of(call, summands);
     struct mica_requant requant;
-    bool rockchip = mica_is_rockchip(call->arithmetic) && reduce->kind == MICA_OP_MEAN;
+    bool rockchip = mica_is_rockchip(call->arithmetic) && !picks(reduce->kind);
     mica_requant_set_output(&requant, rockchip ? call->arithmetic : MICA_ARITHMETIC_TFLITE, out, MICA_ACT_NONE);
     for (size_t i = 0; i < out->bytes; i++) {
-        if (reduce->kind == MICA_OP_REDUCE_MAX)
+        if (picks(reduce->kind))
             to[i] = (uint8_t)reduce->totals[i] ^ reduce->flip;
         else
             to[i] = mica_requant_value(&requant, (int32_t)((uint32_t)reduce->totals[i] - zeros), m.mantissa, m.shift);
@@ -179,6 +194,8 @@ static int run_bytes(const struct mica_cpu_call *call, struct reduce *reduce)
     reduce->totals = mica_new_array(outputs, sizeof *reduce->totals);
     if (!reduce->totals)
         return mica_fail_nomem(call->log);
+    for (size_t i = 0; reduce->kind == MICA_OP_REDUCE_MIN && i < outputs; i++)
+        reduce->totals[i] = UINT8_MAX;
     take_all(reduce, call->threads);
     finish_bytes(call, reduce);
     free(reduce->totals);
@@ -196,7 +213,9 @@ int mica_cpu_reduce(const struct mica_cpu_call *call)
     float summands = (float)(mica_cpu_elements(in) / outputs);
     reduce.floats = mica_cpu_output_data(call, 0);
     for (size_t i = 0; i < outputs; i++)
-        reduce.floats[i] = reduce.kind == MICA_OP_REDUCE_MAX ? -FLT_MAX : 0;
+        reduce.floats[i] = reduce.kind == MICA_OP_REDUCE_MAX   ? -FLT_MAX
+                           : reduce.kind == MICA_OP_REDUCE_MIN ? FLT_MAX
+                                                               : 0;
     take_all(&reduce, call->threads);
     for (size_t i = 0; reduce.kind == MICA_OP_MEAN && i < outputs; i++)
         reduce.floats[i] /= summands;

@@ -62,23 +62,31 @@ static void fill_float(const struct table *table, float (*function)(float))
 
 /* ---- by a factor, other below the zero point ------------------------------- */
 
-/* Factors may be negative, as a leaky relu's slope. */
+/*
+ * Factors may be negative, as a leaky relu's slope. TFLite rounds their mantissa by adding a half and cutting off what
+ * is behind the point, which makes it nearer to zero by one.
+ */
 static struct mica_multiplier signed_multiplier(double factor)
 {
     struct mica_multiplier multiplier = mica_multiplier_tflite(fabs(factor));
-    if (factor < 0)
-        multiplier.mantissa = -multiplier.mantissa;
+    if (factor < 0 && multiplier.mantissa)
+        multiplier.mantissa = 1 - multiplier.mantissa;
     return multiplier;
 }
 
-static void fill_scaled(const struct table *table, double above, double below)
+static void fill_multiplied(const struct table *table, struct mica_multiplier above, struct mica_multiplier below)
 {
-    struct mica_multiplier multipliers[2] = {signed_multiplier(above), signed_multiplier(below)};
+    struct mica_multiplier multipliers[2] = {above, below};
     for (int32_t code = table->in.min; code <= table->in.max; code++) {
         int32_t value = code - table->in.zero_point;
         const struct mica_multiplier *m = &multipliers[value < 0];
         put(table, code, (int64_t)mica_scale_tflite(value, m->mantissa, m->shift) + table->out.zero_point);
     }
+}
+
+static void fill_scaled(const struct table *table, double above, double below)
+{
+    fill_multiplied(table, signed_multiplier(above), signed_multiplier(below));
 }
 
 /* Narrows what the table gives to the codes of the real values [low, high]. */
@@ -145,6 +153,12 @@ static struct mica_multiplier short_multiplier(float factor)
     return multiplier;
 }
 
+/* TFLite's division by a power of two rounds, but its masks have 16 bits: beyond those it leaves the sign alone. */
+static int32_t short_rounding_shift(int16_t value, int32_t bits)
+{
+    return bits < 16 ? mica_rounding_shift(value, bits) : value < 0 ? -1 : 1;
+}
+
 /* min(max(x + 3, 0), 6) / 6 with 15 fraction bits; `value` is x with 7 more bits. */
 static int16_t gate(int16_t value, struct mica_multiplier m)
 {
@@ -154,7 +168,7 @@ static int16_t gate(int16_t value, struct mica_multiplier m)
     if (m.shift > 0)
         value = shift_saturated(value, 1);
     if (m.shift < 0)
-        value = (int16_t)mica_rounding_shift(value, -m.shift);
+        value = (int16_t)short_rounding_shift(value, -m.shift);
     return (int16_t)((value + (1 << 15)) >> 1);
 }
 
@@ -170,7 +184,7 @@ static int fill_hard_swish(const struct table *table)
         int16_t value = (int16_t)((code - table->in.zero_point) * 128);
         int16_t product =
             multiply_truncated(gate(value, to_gate), multiply_rounded(value, (int16_t)to_output.mantissa));
-        int32_t shifted = mica_rounding_shift(product, -to_output.shift);
+        int32_t shifted = short_rounding_shift(product, -to_output.shift);
         put(table, code, (int16_t)(shifted + table->out.zero_point));
     }
     return 0;
@@ -180,8 +194,8 @@ static int fill_hard_swish(const struct table *table)
 
 static void fill_absolute(const struct table *table)
 {
-    float factor = table->in.scale / table->out.scale;
-    fill_scaled(table, (double)factor, (double)-factor);
+    struct mica_multiplier above = mica_multiplier_tflite((double)(table->in.scale / table->out.scale));
+    fill_multiplied(table, above, (struct mica_multiplier){-above.mantissa, above.shift});
 }
 
 /* What has no logarithm becomes the least output. */

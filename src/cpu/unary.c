@@ -5,6 +5,7 @@
 
 #include "cpu/broadcast.h"
 #include "cpu/requant.h"
+#include "cpu/rockchip.h"
 #include "cpu/table.h"
 
 int mica_cpu_check_unary(const struct mica_graph *graph, const struct mica_op *op, struct mica_cpu_reason *reason)
@@ -135,8 +136,8 @@ int mica_cpu_check_prelu(const struct mica_graph *graph, const struct mica_op *o
 }
 
 struct prelu {
-    int32_t values[2][256]; /* of input and slope bytes, without their zero points */
-    struct mica_requant requant;
+    int32_t values[2][256];          /* of input and slope bytes, without their zero points */
+    struct mica_requant requants[2]; /* above zero, below */
     struct mica_multiplier above, below;
 };
 
@@ -149,7 +150,7 @@ static void prelu_line(const void *user, const void *a, const void *b, void *out
         int32_t value = prelu->values[0][in[i * steps[0]]];
         const struct mica_multiplier *m = value < 0 ? &prelu->below : &prelu->above;
         int32_t product = value < 0 ? value * prelu->values[1][slopes[i * steps[1]]] : value;
-        result[i] = mica_requant_value(&prelu->requant, product, m->mantissa, m->shift);
+        result[i] = mica_requant_value(&prelu->requants[value < 0], product, m->mantissa, m->shift);
     }
 }
 
@@ -179,7 +180,13 @@ int mica_cpu_prelu(const struct mica_cpu_call *call)
     float below = inputs[0]->quant.scale[0] * inputs[1]->quant.scale[0] / out->quant.scale[0];
     prelu.above = mica_multiplier_tflite((double)above);
     prelu.below = mica_multiplier_tflite((double)below);
-    mica_requant_set_output(&prelu.requant, MICA_ARITHMETIC_TFLITE, out, MICA_ACT_NONE);
+    mica_requant_set_output(&prelu.requants[0], MICA_ARITHMETIC_TFLITE, out, MICA_ACT_NONE);
+    prelu.requants[1] = prelu.requants[0];
+    if (mica_is_rockchip(call->arithmetic)) { /* a table of TFLite's above zero, products below */
+        mica_requant_set_output(&prelu.requants[1], call->arithmetic, out, MICA_ACT_NONE);
+        prelu.below = mica_multiplier_rockchip((double)inputs[0]->quant.scale[0] * (double)inputs[1]->quant.scale[0] /
+                                               (double)out->quant.scale[0]);
+    }
     mica_broadcast_run(call, prelu_line, &prelu);
     return 0;
 }

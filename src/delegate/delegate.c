@@ -66,10 +66,10 @@ static struct mica_choice *make_choices(struct mica_delegate *delegate)
     const struct mica_graph *graph = delegate->preparing.graph;
     bool *npu = mica_new_array(graph->op_count, sizeof *npu);
     struct mica_choice *choices = mica_new_array(graph->op_count, sizeof *choices);
-    uint32_t cpu_macs = delegate->options.compile.cost_cpu_macs;
-    bool made =
-        npu && choices &&
-        (!cpu_macs || !mica_place_by_cost(graph, delegate->device.chip, cpu_macs, NULL, &delegate->log, npu, choices));
+    const struct mica_compile_options *options = &delegate->options.compile;
+    bool made = npu && choices &&
+                (!options->cost_cpu_macs ||
+                 !mica_place_by_cost(graph, delegate->device.chip, options, NULL, &delegate->log, npu, choices));
     free(npu);
     if (made)
         return choices;

@@ -179,7 +179,9 @@ static bool sizes_hold(const struct tfl_context *context, const struct mica_prog
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct tfl_tensor *tensor = tensor_at(context, ios[i].tensor);
-        if (!tensor || tensor->bytes != ios[i].size)
+        if (i + 1 < count && ios[i + 1].tensor == ios[i].tensor)
+            continue; /* its last piece tells */
+        if (!tensor || tensor->bytes != ios[i].first + ios[i].size)
             return false;
     }
     return true;

@@ -49,6 +49,7 @@ static const uint8_t kinds[] = {
     [TFL_BUILTIN_REDUCE_MAX] = MICA_OP_REDUCE_MAX,
     [TFL_BUILTIN_PACK] = MICA_OP_PACK,
     [TFL_BUILTIN_UNPACK] = MICA_OP_UNPACK,
+    [TFL_BUILTIN_REDUCE_MIN] = MICA_OP_REDUCE_MIN,
     [TFL_BUILTIN_FLOOR_DIV] = MICA_OP_FLOOR_DIV,
     [TFL_BUILTIN_RESIZE_NEAREST_NEIGHBOR] = MICA_OP_RESIZE_NEAREST,
     [TFL_BUILTIN_LEAKY_RELU] = MICA_OP_LEAKY_RELU,
@@ -273,6 +274,7 @@ static const char *read_scalar(const void *data, struct mica_op *op)
     case MICA_OP_MEAN:
     case MICA_OP_SUM:
     case MICA_OP_REDUCE_MAX:
+    case MICA_OP_REDUCE_MIN:
         op->keep_dims = ((const struct tfl_reducer_params *)data)->keep_dims;
         break;
     default:
@@ -310,6 +312,7 @@ static bool has_parameters(enum mica_op_kind kind)
     case MICA_OP_MEAN:
     case MICA_OP_SUM:
     case MICA_OP_REDUCE_MAX:
+    case MICA_OP_REDUCE_MIN:
     case MICA_OP_SPACE_TO_DEPTH:
     case MICA_OP_DEPTH_TO_SPACE:
     case MICA_OP_MIRROR_PAD:

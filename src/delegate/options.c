@@ -77,6 +77,12 @@ static int parse_fuse(const char *name, const char *value, struct mica_log *log,
     return mica_compile_option_set(&options->compile, "fuse", value, name, log);
 }
 
+static int parse_per_channel(const char *name, const char *value, struct mica_log *log,
+                             struct mica_delegate_options *options)
+{
+    return mica_compile_option_set(&options->compile, "per-channel", value, name, log);
+}
+
 static int parse_partition(const char *name, const char *value, struct mica_log *log,
                            struct mica_delegate_options *options)
 {
@@ -113,6 +119,7 @@ static const struct {
     {"split", "MICA_SPLIT", parse_split},
     {"partition", "MICA_PARTITION", parse_partition},
     {"fuse", "MICA_FUSE", parse_fuse},
+    {"per_channel", "MICA_PER_CHANNEL", parse_per_channel},
 };
 #define KNOWN_COUNT (sizeof known / sizeof known[0])
 
@@ -151,7 +158,7 @@ static int parse_option(const char *key, const char *value, struct mica_log *log
         snprintf(name, sizeof name, "option %s", key);
         return value ? known[i].parse(name, value, log, options) : mica_fail(log, -EINVAL, "%s has no value", name);
     }
-    char names[128] = "";
+    char names[160] = "";
     for (size_t i = 0, used = 0; i < KNOWN_COUNT && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", known[i].key);
     return mica_fail(log, -EINVAL, "unknown option \"%.64s\"; the options are %s", key ? key : "", names);

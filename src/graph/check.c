@@ -294,6 +294,7 @@ static bool (*const rules[])(struct mica_check *check) = {
     [MICA_OP_GATHER_ND] = mica_rule_gather_nd,
     [MICA_OP_REVERSE] = mica_rule_reverse,
     [MICA_OP_LOG] = mica_rule_unary,
+    [MICA_OP_REDUCE_MIN] = mica_rule_reduce,
 };
 
 bool mica_check_op(struct mica_check *check)

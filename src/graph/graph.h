@@ -98,6 +98,7 @@ enum mica_op_kind {
     MICA_OP_GATHER_ND, /* the same; the indices' last dimension counts through the data's first ones */
     MICA_OP_REVERSE,   /* data, axes (constant) */
     MICA_OP_LOG,
+    MICA_OP_REDUCE_MIN, /* as REDUCE_MAX */
 };
 
 enum mica_activation {
@@ -169,13 +170,13 @@ struct mica_op {
         struct mica_slice slice; /* over the input's dimensions, also those that the output has lost */
         float alpha;             /* leaky relu: slope below zero */
         int32_t block;           /* space to depth and back */
-        bool keep_dims;          /* mean, sum, reduce max */
+        bool keep_dims;          /* mean, sum, reduce max, reduce min */
         bool mirror_symmetric;   /* mirror pad: the border itself is repeated too */
         struct mica_matmul matmul;
     };
     /* Non-negative. Concatenation, pack, unpack, gather: of the output or data. Split and arg max: set by the rules. */
     int32_t axis;
-    uint32_t axes; /* mean, sum, reduce max, reverse: bit d stands for dimension d; set by the rules */
+    uint32_t axes; /* mean, sum, reduce max and min, reverse: bit d stands for dimension d; set by the rules */
     /* Why nothing here can run the operation (malformed, or of an unknown type); NULL: the shape rules hold. */
     const char *problem;
 };

@@ -134,6 +134,7 @@ bool mica_infer_move(const struct mica_graph *graph, const struct mica_op *op, u
     case MICA_OP_MEAN:
     case MICA_OP_SUM:
     case MICA_OP_REDUCE_MAX:
+    case MICA_OP_REDUCE_MIN:
         return infer_reduce(data, second, op->keep_dims, shape);
     case MICA_OP_ARG_MAX:
         return infer_reduce(data, second, false, shape);

@@ -87,7 +87,7 @@ static bool check_reduced(struct mica_check *check, const struct mica_tensor *in
 static bool check_reduce_scales(struct mica_check *check)
 {
     const struct mica_tensor *input = mica_check_input(check, 0), *output = mica_check_output(check, 0);
-    if (check->op->kind == MICA_OP_REDUCE_MAX)
+    if (check->op->kind == MICA_OP_REDUCE_MAX || check->op->kind == MICA_OP_REDUCE_MIN)
         return mica_check_same_quantization(check, input, output);
     if (mica_elements(input) / mica_elements(output) > MAX_SUMMANDS)
         return mica_reject(check, "it adds up more than %d values", MAX_SUMMANDS);

@@ -28,6 +28,11 @@ struct mica_compile_options {
      * the two together, but no longer what they give one after the other.
      */
     bool fuse;
+    /*
+     * Weights with a scale for each channel, where there is one multiplier a job: scales are folded into 8-bit weights,
+     * with a bound that describe() tells, instead of results within 1 of TFLite.
+     */
+    bool fold_scales;
     uint32_t split; /* cores that one inference is spread over; 0 and 1: one. For simulators: no kernel allows it */
     /* What the CPU looks faster at stays there, taking so many MACs a microsecond; 0: the NPU gets all it can. */
     uint32_t cost_cpu_macs;
@@ -115,9 +120,18 @@ struct mica_npu_family {
 
     /*
      * Microseconds that an operation that supports() takes costs at the chip's clock, jobs' starts included:
-     * a quick estimate of its shapes alone, for the cost model of partitions. NULL: nothing is known.
+     * a quick estimate of its shapes alone, for the cost model of partitions, where describe() doesn't tell.
+     * NULL: nothing is known.
      */
     double (*operation_us)(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op);
+
+    /*
+     * How an operation that supports() takes is computed when it is compiled by itself, found out without encoding
+     * anything. `way` comes with what the table of operations says, and gets what is known better. `options` may be
+     * NULL: defaults. 0, or -ENOMEM, or what lowering fails with. NULL: the table is all that is known.
+     */
+    int (*describe)(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op,
+                    const struct mica_compile_options *options, struct mica_way *way);
 };
 
 extern const struct mica_npu_family mica_vivante;

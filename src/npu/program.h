@@ -56,13 +56,17 @@ struct mica_program_layout {
     uint64_t surface; /* bytes, at least pixels * block */
 };
 
-/* A graph tensor that crosses the partition's border, as a byte range of a buffer. */
+/*
+ * A graph tensor that crosses the partition's border, as a byte range of a buffer. Or a piece of one: bytes [first,
+ * first + size) of its value; a tensor's pieces stand one after the other in the list and make all of it, in order.
+ */
 struct mica_program_io {
     uint32_t tensor; /* graph index */
     uint32_t buffer;
-    uint64_t offset, size; /* bytes; size = the tensor's, which a blocked layout exceeds in the buffer */
+    uint64_t offset, size; /* bytes; size = the tensor's (the piece's), which a blocked layout exceeds in the buffer */
     bool flip_sign;        /* the device's bytes are the tensor's XORed with 0x80 */
     struct mica_program_layout layout;
+    uint64_t first; /* 0 of a whole tensor */
 };
 
 /* One job of the device, for reports: nothing of it reaches the device. */

@@ -20,7 +20,10 @@
 struct model {
     const struct mica_graph *graph;
     const struct mica_chip *chip;
+    const struct mica_compile_options *options;
     double cpu_macs;
+    double *npu_us; /* per operation, of the NPU; negative: not asked for yet */
+    int *failed;    /* the first error of a family that was asked */
 };
 
 static double cpu_us(const struct model *model, uint32_t index)
@@ -40,9 +43,34 @@ static double copy_us(const struct model *model, uint32_t tensor)
     return (double)model->graph->tensors[tensor].bytes / (BORDER_BYTES_PER_MAC * model->cpu_macs);
 }
 
+static double ask_family(const struct model *model, uint32_t op)
+{
+    const struct mica_npu_family *family = model->chip->family;
+    struct mica_way way = {.us = 0};
+    if (!family->describe)
+        return family->operation_us(model->chip, model->graph, op);
+    int error = family->describe(model->chip, model->graph, op, model->options, &way);
+    if (error && !*model->failed)
+        *model->failed = error;
+    return error || way.us < 0 ? 0 : way.us;
+}
+
 static double operation_us(const struct model *model, uint32_t op)
 {
-    return model->chip->family->operation_us(model->chip, model->graph, op);
+    if (model->npu_us[op] < 0)
+        model->npu_us[op] = ask_family(model, op);
+    return model->npu_us[op];
+}
+
+static bool model_create(const struct mica_graph *graph, const struct mica_chip *chip,
+                         const struct mica_compile_options *options, int *failed, struct model *model)
+{
+    *failed = 0;
+    *model = (struct model){graph, chip, options, options->cost_cpu_macs, NULL, failed};
+    model->npu_us = mica_new_array(graph->op_count, sizeof *model->npu_us);
+    for (uint32_t i = 0; model->npu_us && i < graph->op_count; i++)
+        model->npu_us[i] = -1;
+    return model->npu_us != NULL;
 }
 
 static double step_us(const struct model *model, const struct mica_step *step)
@@ -67,10 +95,13 @@ static double plan_us(const struct model *model, const struct mica_plan *plan)
 }
 
 double mica_plan_us(const struct mica_plan *plan, const struct mica_graph *graph, const struct mica_chip *chip,
-                    uint32_t cpu_macs)
+                    const struct mica_compile_options *options)
 {
-    struct model model = {graph, chip, cpu_macs};
-    return plan_us(&model, plan);
+    struct model model;
+    int failed;
+    double us = model_create(graph, chip, options, &failed, &model) ? plan_us(&model, plan) : -1;
+    free(model.npu_us);
+    return failed ? -1 : us;
 }
 
 /* ---- connected parts of a partition ------------------------------------------ */
@@ -276,19 +307,24 @@ static int search(const struct model *model, const bool *cpu_can, struct mica_lo
     return error;
 }
 
-int mica_place_by_cost(const struct mica_graph *graph, const struct mica_chip *chip, uint32_t cpu_macs,
-                       const bool *cpu_can, struct mica_log *log, bool *npu, struct mica_choice *choices)
+int mica_place_by_cost(const struct mica_graph *graph, const struct mica_chip *chip,
+                       const struct mica_compile_options *options, const bool *cpu_can, struct mica_log *log, bool *npu,
+                       struct mica_choice *choices)
 {
-    struct model model = {graph, chip, cpu_macs};
-    int error = mica_place_all(graph, chip, log, npu);
+    struct model model;
+    int failed, error = mica_place_all(graph, chip, log, npu);
     if (choices)
         memset(choices, 0, graph->op_count * sizeof *choices);
-    if (error || !chip || !cpu_macs || !chip->family->operation_us)
+    if (error || !chip || !options->cost_cpu_macs || (!chip->family->operation_us && !chip->family->describe))
         return error;
+    if (!model_create(graph, chip, options, &failed, &model))
+        return mica_fail_nomem(log);
     struct best best = {-1, mica_new_array(graph->op_count, sizeof *best.npu),
                         mica_new_array(graph->op_count, sizeof *best.choices)};
     struct mica_choice *tried = mica_new_array(graph->op_count, sizeof *tried);
     error = best.npu && best.choices && tried ? search(&model, cpu_can, log, npu, tried, &best) : mica_fail_nomem(log);
+    if (!error && failed)
+        error = mica_fail(log, failed, "the cost model can't price what the NPU takes");
     if (!error) {
         memcpy(npu, best.npu, graph->op_count * sizeof *npu);
         if (choices)
@@ -297,6 +333,7 @@ int mica_place_by_cost(const struct mica_graph *graph, const struct mica_chip *c
     free(tried);
     free(best.choices);
     free(best.npu);
+    free(model.npu_us);
     return error;
 }
 

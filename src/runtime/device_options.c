@@ -15,6 +15,7 @@ static const struct {
     {"on-chip", "0", "1"},
     {"optimize", "speed", "size"},
     {"fuse", "0", "1"},
+    {"per-channel", "exact", "folded"},
 };
 #define FLAGS (sizeof flags / sizeof flags[0])
 
@@ -33,7 +34,7 @@ static const struct {
 
 static bool *flag_of(struct mica_compile_options *options, size_t row)
 {
-    bool *const flag[FLAGS] = {&options->on_chip, &options->optimize_size, &options->fuse};
+    bool *const flag[FLAGS] = {&options->on_chip, &options->optimize_size, &options->fuse, &options->fold_scales};
     return flag[row];
 }
 

@@ -128,12 +128,28 @@ static void mark(uint8_t *marks, const uint32_t *tensors, uint32_t count, uint8_
         marks[tensors[i]] = value;
 }
 
+/* How many of `ios` make the tensor of the first one, piece by piece; 0: they don't. */
+static uint32_t count_pieces(const struct mica_program_io *ios, uint32_t count, uint64_t bytes)
+{
+    uint64_t done = 0;
+    uint32_t i = 0;
+    for (; i < count && ios[i].tensor == ios[0].tensor && done < bytes; i++) {
+        if (ios[i].first != done || ios[i].size > bytes - done)
+            return 0;
+        done += ios[i].size;
+    }
+    return done == bytes ? i : 0;
+}
+
 /* Each of `ios` is a marked tensor, whole; those marked 1 become 2. */
 static bool ios_match(const struct mica_graph *graph, const struct mica_program_io *ios, uint32_t count, uint8_t *marks)
 {
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0, pieces; i < count; i += pieces) {
         uint32_t tensor = ios[i].tensor;
-        if (tensor >= graph->tensor_count || !marks[tensor] || ios[i].size != graph->tensors[tensor].bytes)
+        if (tensor >= graph->tensor_count || !marks[tensor])
+            return false;
+        pieces = count_pieces(ios + i, count - i, graph->tensors[tensor].bytes);
+        if (!pieces)
             return false;
         marks[tensor] = 2;
     }

@@ -9,7 +9,7 @@
 #include "runtime/objects.h"
 #include "runtime/program_file.h"
 
-#define VERSION 3
+#define VERSION 4
 
 static const char magic[8] = "MICAEXE";
 

@@ -291,7 +291,8 @@ static int write_inputs(struct mica_instance *instance, const void *const *input
         int error = winsys->bo_begin_cpu(winsys, bo, MICA_ACCESS_WRITE);
         if (error)
             return error;
-        mica_layout_write(io, inputs[i], buffer_map(instance, io->buffer) + io->offset);
+        const uint8_t *from = (const uint8_t *)inputs[i] + io->first;
+        mica_layout_write(io, from, buffer_map(instance, io->buffer) + io->offset);
         winsys->bo_end_cpu(winsys, bo);
     }
     return 0;
@@ -306,7 +307,8 @@ static int read_outputs(struct mica_instance *instance, void *const *outputs)
         int error = winsys->bo_begin_cpu(winsys, bo, MICA_ACCESS_READ);
         if (error)
             return error;
-        mica_layout_read(io, outputs[i], buffer_map(instance, io->buffer) + io->offset);
+        uint8_t *to = (uint8_t *)outputs[i] + io->first;
+        mica_layout_read(io, to, buffer_map(instance, io->buffer) + io->offset);
         winsys->bo_end_cpu(winsys, bo);
     }
     return 0;

@@ -13,8 +13,8 @@ int mica_instance_create(struct mica_winsys *winsys, const struct mica_program *
 void mica_instance_destroy(struct mica_instance *instance); /* accepts NULL */
 
 /*
- * One run: inputs[i] / outputs[i] is the host value of program->inputs[i] /
- * outputs[i], of its `size` bytes.
+ * One run: inputs[i] / outputs[i] is the host value of the tensor of program->inputs[i] /
+ * outputs[i], all of it, whatever piece that is.
  */
 int mica_instance_invoke(struct mica_instance *instance, const void *const *inputs, void *const *outputs);
 

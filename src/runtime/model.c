@@ -186,8 +186,7 @@ int mica_place_model(const mica_model *model, const mica_device *device, bool *n
     bool *cpu_can = find_cpu_operations(model->graph);
     if (!cpu_can)
         return mica_fail_nomem(log);
-    int error = mica_place_by_cost(model->graph, device->opened.chip, device->options.cost_cpu_macs, cpu_can, log, npu,
-                                   choices);
+    int error = mica_place_by_cost(model->graph, device->opened.chip, &device->options, cpu_can, log, npu, choices);
     free(cpu_can);
     return error;
 }
@@ -204,7 +203,7 @@ static int make_choices(mica_model *model, const mica_device *device)
         return error;
     model->choices = choices;
     model->choices_chip = device->opened.chip;
-    model->choices_cpu_macs = device->options.cost_cpu_macs;
+    model->choices_options = device->options;
     return 0;
 }
 
@@ -214,7 +213,8 @@ static int left_by_choice(mica_model *model, const mica_device *device, size_t i
     if (!device->opened.chip || !device->options.cost_cpu_macs)
         return 0;
     bool known = model->choices && model->choices_chip == device->opened.chip &&
-                 model->choices_cpu_macs == device->options.cost_cpu_macs;
+                 model->choices_options.cost_cpu_macs == device->options.cost_cpu_macs &&
+                 model->choices_options.fold_scales == device->options.fold_scales;
     int error = known ? 0 : make_choices(model, device);
     return error ? error : mica_choice_reason(&model->choices[index], reason, size);
 }

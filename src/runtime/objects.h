@@ -49,10 +49,10 @@ struct mica_model {
     size_t size;
     struct mica_mapping mapping; /* behind them, if this model mapped them */
 
-    /* What the cost model chose for a chip and a CPU's rate, kept because it is asked for operation by operation. */
+    /* What the cost model chose for a chip and such options, kept because it is asked for operation by operation. */
     struct mica_choice *choices; /* one an operation; NULL: nothing yet */
     const struct mica_chip *choices_chip;
-    uint32_t choices_cpu_macs;
+    struct mica_compile_options choices_options;
 };
 
 struct mica_executable {

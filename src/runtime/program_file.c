@@ -4,7 +4,7 @@
 /* Stored bytes of one element. */
 #define BUFFER_BYTES 32
 #define RELOC_BYTES 28
-#define IO_BYTES 52
+#define IO_BYTES 60
 #define JOB_BYTES 16
 #define SUBMIT_BYTES 20
 
@@ -21,6 +21,7 @@ static void write_io(struct mica_byte_writer *writer, const struct mica_program_
         mica_put32(writer, ios[i].layout.pixels);
         mica_put32(writer, ios[i].layout.padding);
         mica_put64(writer, ios[i].layout.surface);
+        mica_put64(writer, ios[i].first);
     }
 }
 
@@ -132,6 +133,7 @@ static struct mica_program_io *read_ios(struct mica_byte_reader *reader, uint32_
         ios[i].size = mica_get64(reader);
         ios[i].flip_sign = mica_get32(reader);
         read_layout(reader, &ios[i].layout);
+        ios[i].first = mica_get64(reader);
     }
     *result = ios ? count : 0;
     return ios;

@@ -55,7 +55,7 @@ struct mica_tensor_use {
 const char *mica_run_why_not_in_place(const struct mica_run *run, uint32_t tensor, bool output,
                                       struct mica_tensor_use *use);
 
-/* Where a tensor crosses to the device (as an output: back); false: it doesn't. The first place of several. */
+/* Where a tensor crosses to the device (as an output: back), whole; false: it does not. The first place of several. */
 bool mica_run_locate(const struct mica_run *run, uint32_t tensor, bool output, struct mica_tensor_place *place);
 
 /* Moves the values of all inputs and outputs that can be in place there. */

@@ -7,6 +7,7 @@
 /* What touches a tensor, constants aside. */
 struct uses {
     unsigned npu, cpu; /* ends of programs, operations */
+    bool pieces;
     struct mica_tensor_use last;
 };
 
@@ -34,6 +35,7 @@ static void note_ios(const struct mica_program_io *ios, uint32_t count, uint32_t
         if (ios[use.io].tensor != tensor)
             continue;
         uses->npu++;
+        uses->pieces |= ios[use.io].first != 0;
         uses->last = use;
     }
 }
@@ -63,6 +65,8 @@ const char *mica_run_why_not_in_place(const struct mica_run *run, uint32_t tenso
         return "it is a constant of the model";
     if (uses.cpu)
         return "an operation on the CPU uses it";
+    if (uses.pieces)
+        return "the NPU has it in pieces";
     if (uses.npu != 1 || use->output != output)
         return uses.npu > 1 ? "several NPU partitions use it" : "no NPU partition uses it";
     return mica_instance_why_not_in_place(run->steps[use->step].instance, output, use->io);
@@ -75,8 +79,8 @@ bool mica_run_locate(const struct mica_run *run, uint32_t tensor, bool output, s
         const struct mica_program_io *ios = !program ? NULL : output ? program->outputs : program->inputs;
         uint32_t count = !program ? 0 : output ? program->output_count : program->input_count;
         for (uint32_t k = 0; k < count; k++) {
-            if (ios[k].tensor != tensor)
-                continue;
+            if (ios[k].tensor != tensor || ios[k].size != run->executable->model->graph->tensors[tensor].bytes)
+                continue; /* a piece is no place for all of it */
             *place = mica_instance_locate(run->steps[i].instance, output, k);
             return true;
         }

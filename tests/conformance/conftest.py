@@ -3,7 +3,8 @@
 
 MICA_BUILD names the build directory (default: build/ of the checkout). With
 MICA_FULL=1 the grids of convolutions have a third seed, and those of CONV_2D
-120 input channels with large images too.
+120 input channels with large images too; the model of Vivante judges large
+models as well, which takes half an hour.
 MICA_TEST_DEVICES names the devices to run on, with commas (default: every
 simulated one).
 """

@@ -56,3 +56,21 @@ def test_odd_shapes(runner, shape, dtype):
 def test_kernel_shapes(runner, kernel, stride):
     model = model_builder.conv2d((16, 20), 12, 20, kernel, (stride, stride), seed=8)
     runner.check(model)
+
+
+# Windows that the cores do not have: (kernel, stride, dilation), rows first.
+MADE = [((4, 4), (4, 4), (1, 1)), ((16, 16), (16, 16), (1, 1)), ((3, 3), (3, 3), (1, 1)), ((3, 2), (1, 2), (1, 1)),
+        ((2, 3), (3, 1), (1, 1)), ((1, 1), (3, 3), (1, 1)), ((5, 5), (4, 3), (1, 1)), ((15, 15), (1, 1), (1, 1)),
+        ((16, 5), (2, 2), (1, 1)), ((31, 31), (4, 2), (1, 1)), ((1, 23), (1, 1), (1, 1)), ((23, 1), (1, 1), (1, 1)),
+        ((3, 3), (1, 1), (6, 6)), ((3, 3), (1, 1), (18, 12)), ((3, 5), (2, 2), (3, 5))]
+
+
+@pytest.mark.parametrize("channels", [(3, 9), (40, 17)])
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("window", MADE)
+def test_windows_made_of_others(runner, window, dtype, padding, channels):
+    kernel, stride, dilation = window
+    size = tuple(max(33, (k - 1) * d + 1) for k, d in zip(kernel, dilation))
+    model = model_builder.conv2d(size, *channels, kernel, stride, padding, dtype, dilation=dilation, seed=9)
+    runner.check(model)

@@ -40,8 +40,10 @@ MIXED = [
 MOVES = {"batchmatmul", "concat", "split"}
 # Models of an operation for which the hardware model has TFLite's rounding, where Rockchip's differs.
 ROUNDED = {"resize_bilinear_2x", "mobiledet-122"}
-# On Vivante several jobs, each of which rounds, make these (docs/vivante.md): scales per channel, means, differences.
-COMPOSED = ("conv", "dw", "fc", "leaky", "mean", "resize_bilinear", "sub", "transpose_conv")
+# On Vivante several jobs, each of which rounds, make these (docs/vivante.md): scales per channel, means, differences,
+# products.
+# test_vivante_oracle.py holds the simulator to them exactly, and to whole networks of such layers.
+COMPOSED = ("conv", "dw", "fc", "mean", "mul", "resize_bilinear", "squared_difference", "sub", "transpose_conv")
 
 # The reference kernels round otherwise than the NPU in each layer: the reference's class must win (README of the
 # collection: index, label).

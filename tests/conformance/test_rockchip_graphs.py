@@ -94,11 +94,55 @@ class Graph:
             return self.pool(x)
         return self.m.reduce(x, (1, 2), keep_dims=True)
 
+    def extreme(self, x):
+        kind = self.pick(["REDUCE_MAX", "REDUCE_MIN"])
+        return self.m.reduce(x, self.pick([(1, 2), (1,), (2,)]), kind, keep_dims=True)
+
+    def sum(self, x):
+        if max(x.shape[1:3]) > LARGEST_WINDOW or self.m.dtype == "int8":
+            return self.extreme(x)
+        return self.m.reduce(x, self.pick([(1, 2), (3,)]), "SUM", keep_dims=True)
+
+    def mirror(self, x):
+        most = [min(d - 1, 2) for d in x.shape]
+        return self.m.mirror_pad(x, [(0, 0), *((int(self.rng.integers(0, n + 1)), int(self.rng.integers(0, n + 1)))
+                                               for n in most[1:])])
+
+    def reverse(self, x):
+        return self.m.reverse(x, [int(self.rng.integers(1, 4))])
+
+    def gather(self, x):
+        axis = int(self.rng.integers(1, 4))
+        indices = self.rng.integers(0, x.shape[axis], int(self.rng.integers(1, 9)))
+        return self.m.gather(x, [int(i) for i in indices], axis)
+
+    def transpose(self, x):
+        order = [0, *(int(i) + 1 for i in self.rng.permutation(3))]
+        fits = max(x.shape[1:]) <= 32 and x.shape[2] * x.shape[3] <= 500 and x.shape[1] * x.shape[3] <= 500
+        return self.m.transpose(x, order) if fits else self.conv(x)
+
+    def stack(self, x):
+        axis = int(self.rng.integers(1, 4))
+        return self.m.concat([self.m.reshape(t, x.shape) for t in self.m.unpack(self.m.pack([x, x], axis), axis)], axis)
+
+    def reshape(self, x):
+        """Sometimes the new shape is seen, sometimes not."""
+        h, w, c = x.shape[1:]
+        shapes = [(1, h * w, 1, c)] + [(1, h, w * n, c // n) for n in (2, 3, 5) if c % n == 0]
+        shapes += [(1, h, w // n, c * n) for n in (2, 3) if w % n == 0 and c * n < 200]
+        return self.m.reshape(x, self.pick(shapes))
+
+    def prelu(self, x):
+        return self.m.prelu(x, self.m.random_constant(self.pick([(x.shape[-1],), (1,), x.shape[1:]]), (0.01, 7)))
+
     def grow(self):
-        kind = self.pick(["conv", "conv", "depthwise", "transpose_conv", "arithmetic", "arithmetic", "constant",
-                          "choice", "pool", "curve", "concat", "concat", "split", "slice", "pad", "resize", "mean"])
+        common = ["conv", "conv", "depthwise", "transpose_conv", "arithmetic", "arithmetic", "constant", "choice", "pool",
+                  "curve", "concat", "concat", "split", "slice", "pad", "resize", "mean"]
+        layouts = ["extreme", "sum", "mirror", "reverse", "gather", "transpose", "stack", "reshape", "reshape", "prelu",
+                   "prelu"]
+        kind = self.pick(layouts if self.rng.integers(3) == 0 else common)
         x = self.operand()
-        if kind in ("resize", "transpose_conv", "concat") and np.prod(x.shape) > MOST_VALUES // 4:
+        if kind in ("resize", "transpose_conv", "concat", "stack") and np.prod(x.shape) > MOST_VALUES // 4:
             kind = "pool"
         self.tensors.append(getattr(self, kind)(x))
 

@@ -15,14 +15,14 @@ from test_models import picture
 
 # Beyond those of test_models.py, with the number of partitions: the detectors' reshapes of anchors stay with the host.
 NETWORKS = {
-    "coco_ssd_mobilenet_v1_1.0_quant": 2,
+    "coco_ssd_mobilenet_v1_1.0_quant": 1,
     "seeded_efficientnet_lite0_224_int8": 1,
     "seeded_fastdepth_224_int8": 1,
     "seeded_inception_v1_224_int8": 1,
     "seeded_mobilenet_v3_large_100_224_int8": 1,
     "seeded_unet_128_int8": 1,
     "split_concat": 1,
-    "ssdlite_mobiledet_coco_qat_postprocess": 2,
+    "ssdlite_mobiledet_coco_qat_postprocess": 1,
     "tflm_micro_speech_int8": 1,
     "tiny_kws_dscnn_int8": 1,
     "tiny_resnet8_cifar_int8": 1,

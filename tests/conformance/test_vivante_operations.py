@@ -58,7 +58,22 @@ EXACT = {
     "max pool 3 step 1": lambda m, x: m.pool(x, "max", (3, 3), (1, 1), "SAME"),
     "max pool 5": lambda m, x: m.pool(x, "max", (5, 5), (1, 1), "SAME"),
     "max pool 6": lambda m, x: m.pool(x, "max", (6, 6), (2, 2), "VALID"),
+    "max pool 1x2": lambda m, x: m.pool(x, "max", (1, 2), (1, 2), "SAME"),
+    "max pool 5x1": lambda m, x: m.pool(x, "max", (5, 1), (1, 1), "SAME"),
+    "max pool 3x7 step 2x3": lambda m, x: m.pool(x, "max", (3, 7), (2, 3), "SAME"),
+    "max pool 3 step 3": lambda m, x: m.pool(x, "max", (3, 3), (3, 3), "VALID"),
+    "max pool of single pixels": lambda m, x: m.pool(x, "max", (1, 1), (2, 2), "SAME"),
+    "max pool with a clamp inside": lambda m, x: m.pool(x, "max", (3, 3), (2, 2), "SAME", "relu_n1_to_1"),
     "max of all": lambda m, x: m.reduce(x, [1, 2], "REDUCE_MAX", True),
+    "max of channels": lambda m, x: m.reduce(x, [3], "REDUCE_MAX"),
+    "max of everything": lambda m, x: m.reduce(x, [1, 2, 3], "REDUCE_MAX"),
+    "min of columns": lambda m, x: m.reduce(x, [2], "REDUCE_MIN"),
+    "pad channels": lambda m, x: m.pad(x, [[0, 0], [0, 0], [0, 0], [3, 5]]),
+    "pad all": lambda m, x: m.pad_v2(x, [[1, 0], [2, 1], [0, 3], [1, 1]], -3 if m.dtype == "int8" else 7),
+    "nearest, larger by 4/3 and smaller": lambda m, x: m.resize(x, (12, 7), "nearest"),
+    "nearest, corners": lambda m, x: m.resize(x, (17, 27), "nearest", align_corners=True),
+    "nearest, half pixels": lambda m, x: m.resize(x, (15, 35), "nearest", half_pixel_centers=True),
+    "bilinear of one pixel": lambda m, x: m.resize(m.slice(x, [0, 3, 4, 0], [1, 1, 1, 21]), (33, 33), "bilinear"),
     "pad with a value": lambda m, x: m.pad_v2(x, [[0, 0], [1, 2], [0, 3], [0, 0]], 5),
     "mirror pad": lambda m, x: m.mirror_pad(x, [[0, 0], [1, 2], [3, 0], [0, 4]], "REFLECT"),
     "mirror pad with the border": lambda m, x: m.mirror_pad(x, [[0, 0], [2, 1], [0, 3], [1, 0]], "SYMMETRIC"),
@@ -71,18 +86,36 @@ WITHIN_1 = {
     "add with a clamp inside": lambda m, x: m.add(x, m.input(SHAPE), activation="relu6", output_quant=(0.06, 3)),
     "mean": lambda m, x: m.reduce(x, [1, 2], "MEAN"),
     "mean, dimensions kept": lambda m, x: m.reduce(x, [1, 2], "MEAN", True),
+    "mean of channels": lambda m, x: m.reduce(x, [3], "MEAN"),
+    "mean of rows": lambda m, x: m.reduce(x, [1], "MEAN", True),
+    "mean of everything": lambda m, x: m.reduce(x, [1, 2, 3], "MEAN", True),
     "average pool": lambda m, x: m.pool(x, "average", (3, 3), (2, 2), "VALID"),
+    "average pool with padding": lambda m, x: m.pool(x, "average", (3, 3), (1, 1), "SAME"),
+    "average pool with padding, step 2": lambda m, x: m.pool(x, "average", (5, 2), (2, 2), "SAME", "relu"),
+    "average pool with padding, step 3x1": lambda m, x: m.pool(x, "average", (4, 13), (3, 1), "SAME"),
     "global average pool": lambda m, x: m.pool(x, "average", (9, 14), (1, 1), "VALID"),
     "leaky relu": lambda m, x: m.leaky_relu(x, 0.17),
     "quantize": lambda m, x: m.quantize(x, m.dtype, (0.031, 5)),
     "bilinear": lambda m, x: m.resize(x, (36, 28), "bilinear"),
     "bilinear, half pixels": lambda m, x: m.resize(x, (18, 56), "bilinear", half_pixel_centers=True),
+    "bilinear, corners": lambda m, x: m.resize(x, (17, 53), "bilinear", align_corners=True),
+    "bilinear by 8, half pixels": lambda m, x: m.resize(x, (72, 112), "bilinear", half_pixel_centers=True),
+    "bilinear, smaller": lambda m, x: m.resize(m.pad(x, [[0, 0], [1, 2], [1, 1], [0, 0]]), (6, 4), "bilinear",
+                                               half_pixel_centers=True),
     "times a constant": lambda m, x: m.mul(x, m.random_constant((21,))),
     "plus a constant": lambda m, x: m.add(x, m.random_constant((1, 1, 1, 21)), activation="relu"),
     "plus one value": lambda m, x: m.add(m.random_constant(()), x),
     "minus a constant": lambda m, x: m.sub(x, m.random_constant((21,))),
     "a constant minus": lambda m, x: m.sub(m.random_constant((21,)), x),
     "dilated": lambda m, x: m.conv2d(x, 8, (3, 3), dilation=(2, 3)),
+    "dilated far": lambda m, x: m.conv2d(x, 8, (3, 3), dilation=(7, 12)),
+    "dilated depthwise": lambda m, x: m.depthwise(x, 1, (3, 3), dilation=(6, 6)),
+    "step 3": lambda m, x: m.conv2d(x, 8, (3, 3), (3, 3)),
+    "step 1x2": lambda m, x: m.depthwise(x, 1, (3, 5), (1, 2)),
+    "patches": lambda m, x: m.conv2d(x, 8, (3, 7), (3, 7), "VALID"),
+    "kernel 15": lambda m, x: m.conv2d(x, 5, (15, 15)),
+    "kernel 23x1": lambda m, x: m.depthwise(x, 1, (23, 1)),
+    "kernel 1x23, per channel": lambda m, x: m.depthwise(x, 1, (1, 23), per_channel=m.dtype == "int8"),
     "depth multiplier": lambda m, x: m.depthwise(x, 3, (3, 3)),
     "transposed": lambda m, x: m.transpose_conv(x, 10, (3, 3), (2, 2)),
     "transposed, larger step": lambda m, x: m.transpose_conv(x, 4, (2, 2), (3, 3)),
@@ -120,6 +153,39 @@ def test_odd_shapes(runner, name, shape):
     check(runner, build("int8", shape, operation), 1)
 
 
+BATCHED = {
+    "convolution": lambda m, x: m.conv2d(x, 9, (3, 3), (2, 2), activation="relu6"),
+    "1x1": lambda m, x: m.conv2d(x, 9),
+    "depthwise": lambda m, x: m.depthwise(x, 1, (3, 3)),
+    "transposed": lambda m, x: m.transpose_conv(x, 4, (3, 3), (2, 2)),
+    "average": lambda m, x: m.pool(x, "average", (3, 3), (1, 1), "SAME"),
+    "maximum": lambda m, x: m.pool(x, "max", (3, 2), (2, 1), "SAME"),
+    "mean": lambda m, x: m.reduce(x, [1, 2], "MEAN"),
+    "bilinear": lambda m, x: m.resize(x, (14, 10), "bilinear"),
+    "fully connected": lambda m, x: m.fully_connected(x, 11, activation="relu"),
+    "rows": lambda m, x: m.fully_connected(m.reshape(x, (x.shape[0] * 35, x.shape[3])), 11),
+}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("name", BATCHED)
+def test_batch(runner, name, dtype):
+    check(runner, build(dtype, (3, 7, 5, 6), BATCHED[name]), 1)
+
+
+@pytest.mark.parametrize("name", ["convolution", "depthwise"])
+def test_batch_per_channel(runner, name):
+    per_channel = {
+        "convolution": lambda m, x: m.conv2d(x, 9, (3, 3), (3, 2), per_channel=True),
+        "depthwise": lambda m, x: m.depthwise(x, 1, (5, 3), per_channel=True),
+    }
+    check(runner, build("int8", (3, 7, 5, 6), per_channel[name]), 1)
+
+
+def test_bytes_of_sums(runner):
+    check(runner, build("uint8", SHAPE, lambda m, x: m.reduce(x, [3], "SUM", output_quant=(1.1, 20))), 1)
+
+
 CHAIN = {
     "conv": lambda m, x, r: m.conv2d(x, int(r.integers(1, 30)), (3, 3), per_channel=bool(r.integers(2)),
                                      activation=["relu6", None][r.integers(2)]),
@@ -127,6 +193,12 @@ CHAIN = {
     "pool": lambda m, x, r: m.pool(x, "max", (3, 3), (1, 1), "SAME"),
     "average": lambda m, x, r: m.pool(x, "average", (2, 2), (1, 1), "VALID"),
     "nearest": lambda m, x, r: m.resize(x, (x.shape[1] * 2, x.shape[2]), "nearest"),
+    "any window": lambda m, x, r: m.conv2d(x, int(r.integers(1, 20)), tuple(map(int, r.integers(1, 16, 2))),
+                                           tuple(map(int, r.integers(1, 4, 2))), per_channel=bool(r.integers(2))),
+    "average with padding": lambda m, x, r: m.pool(x, "average", (3, 2), (1, 1), "SAME"),
+    "maximum of a row": lambda m, x, r: m.pool(x, "max", (1, 3), (1, 2), "SAME", "relu"),
+    "pad": lambda m, x, r: m.pad(x, [[0, 0], [1, 0], [0, 0], [0, 2]]),
+    "bilinear": lambda m, x, r: m.resize(x, (x.shape[1] * 2, x.shape[2] * 4), "bilinear"),
     "split and join": lambda m, x, r: m.concat(list(m.split(m.concat([x, x], -1), 2, -1)), int(r.integers(1, 4))),
     "twist": lambda m, x, r: m.transpose(x, [0, 2, 1, 3]),
     "maximum": lambda m, x, r: m.maximum(x, m.unary(x, "RELU6")),

@@ -5,10 +5,13 @@ The compiler promises a distance below 2 before rounding (docs/vivante.md). Rand
 bad for it: scales far apart, outputs that use the whole range, channels without weights.
 """
 
+import json
+import subprocess
+
 import model_builder as mb
 import numpy as np
 import pytest
-from conftest import assert_close
+from conftest import BUILD, assert_close
 
 VIVANTE = ["sim:a311d", "sim:imx8mp", "sim:s905d3"]
 
@@ -75,3 +78,69 @@ def test_scales_far_apart_and_full_ranges(runner, low, high, zero_point, activat
     model = spread("int8", factors, zero_point, activation, depthwise)
     for seed in SEEDS:
         check(runner, model, seed)
+
+
+def extreme_inputs(runner, model, seed):
+    """Usual values, and ones at the ends of their range, in patches and value by value."""
+    usual = runner.inputs(model, seed)
+    rng = np.random.default_rng(seed)
+    yield usual
+    for share in (0.05, 0.5):
+        ends = [np.where(rng.random(x.shape) < share, np.int8(127), np.int8(-128)).astype(x.dtype) for x in usual]
+        yield ends
+        yield [np.where(rng.random(x.shape) < 0.5, e, x) for x, e in zip(usual, ends)]
+
+
+def ways(runner, tmp_path, model, *options):
+    """How the device computes each operation, as `mica info` tells it."""
+    path = tmp_path / "model.tflite"
+    path.write_bytes(model)
+    command = [BUILD / "tools" / "mica" / "mica", "info", path, "--device", runner.device, "--json", *options]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [operation.get("way") for operation in json.loads(out)["operations"]]
+
+
+def layers():
+    for kernel, inputs, outputs in ((1, 24, 40), (1, 200, 96), (3, 48, 33)):
+        yield mb.conv2d((9, 8), inputs, outputs, (kernel, kernel), dtype="int8", per_channel=True, seed=kernel)
+    for kernel, channels in ((3, 70), (5, 40)):
+        yield mb.depthwise((9, 8), channels, 1, (kernel, kernel), dtype="int8", per_channel=True, seed=kernel)
+    for depthwise in (False, True):
+        factors = np.geomspace(2e-3, 0.1, 48)
+        np.random.default_rng(1).shuffle(factors)
+        yield spread("int8", factors, 0, None, depthwise)
+
+
+@pytest.mark.parametrize("index", range(7))
+def test_folded_scales_stay_within_the_bound_that_is_told(runner, tmp_path, index):
+    model = list(layers())[index]
+    way, = ways(runner, tmp_path, model, "--per-channel", "folded")
+    exact, = ways(runner, tmp_path, model)
+    assert exact["off"] == 1 and way["jobs"] <= exact["jobs"]
+    assert way["us"] <= exact["us"] * 1.05
+    delegate = runner.load(runner.path, options={"device": runner.device, "per_channel": "folded"})
+    for inputs in extreme_inputs(runner, model, index):
+        got = runner.run(runner.delegated_interpreter(model, [delegate]), inputs)
+        for value, want in zip(got, runner.reference(model, inputs)):
+            assert_close(value, want, way["off"])
+        for value, want in zip(runner.delegated(model, inputs), runner.reference(model, inputs)):
+            assert_close(value, want, 1)
+
+
+def test_some_layers_are_folded(runner, tmp_path):
+    told = [ways(runner, tmp_path, model, "--per-channel", "folded")[0] for model in layers()]
+    assert max(way["off"] for way in told) > 1
+    assert any("folded scales" in way["how"] for way in told)
+
+
+# Jobs and modelled milliseconds, 10 us for each job but the first of an operation included.
+BARS = {"sim:a311d": (330, 13.5), "sim:imx8mp": (290, 11), "sim:s905d3": (340, 16.5)}
+
+
+def test_mobilenet_v2_takes_few_jobs(runner, tmp_path, shared):
+    model = (shared / "models" / "tf2_mobilenet_v2_1.0_224_ptq.tflite").read_bytes()
+    told = [way for way in ways(runner, tmp_path, model) if way]
+    jobs, most_ms = BARS[runner.device]
+    assert sum(way["jobs"] for way in told) <= jobs
+    assert sum(way["us"] for way in told) <= most_ms * 1000
+    assert all(way["off"] <= 1 for way in told)

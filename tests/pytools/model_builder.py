@@ -295,7 +295,7 @@ class Model:
         return self.operator("HARD_SWISH", [x], [self._like(x, "hard_swish", x.shape, output_quant)])
 
     def reduce(self, x, axes, kind="MEAN", keep_dims=False, output_quant=None):
-        """`kind`: MEAN, SUM or REDUCE_MAX."""
+        """`kind`: MEAN, SUM, REDUCE_MAX or REDUCE_MIN."""
         gone = {a % len(x.shape) for a in axes}
         shape = [1 if i in gone else d for i, d in enumerate(x.shape) if keep_dims or i not in gone]
         if output_quant is None and kind == "SUM" and x.scale:
@@ -480,6 +480,21 @@ class Model:
         o = schema.ReshapeOptionsT()
         o.newShape = list(shape)
         return self.operator("RESHAPE", [x, table], [self._like(x, "reshape", shape)], o)
+
+    def squeeze(self, x, axes):
+        """Without `axes`, all of size 1 are dropped."""
+        gone = {a % len(x.shape) for a in axes} or {i for i, d in enumerate(x.shape) if d == 1}
+        o = schema.SqueezeOptionsT()
+        o.squeezeDims = list(axes)
+        out = self._like(x, "squeeze", [d for i, d in enumerate(x.shape) if i not in gone])
+        return self.operator("SQUEEZE", [x], [out], o)
+
+    def expand_dims(self, x, axis):
+        shape = list(x.shape)
+        shape.insert(axis % (len(shape) + 1), 1)
+        table = self.constant(self._name("axis"), axis, "int32")
+        out = self._like(x, "expand_dims", shape)
+        return self.operator("EXPAND_DIMS", [x, table], [out], schema.ExpandDimsOptionsT())
 
     def softmax(self, x, beta=1.0):
         o = schema.SoftmaxOptionsT()

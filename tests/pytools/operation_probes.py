@@ -51,15 +51,15 @@ def other(x):
     return (x.scale * 1.25, x.zero_point) if x.quantized else None
 
 
-def room(kernel, dilation=1):
-    """Rows of an image that such a window fits in."""
-    return max(12, (kernel - 1) * dilation + 2)
+def room(kernel, dilation=1, stride=1):
+    """Rows of an image that such a window fits in, and makes a second step."""
+    return max(12, (kernel - 1) * dilation + 1 + stride)
 
 
 @probe("CONV_2D")
 def conv(m, name, kernel=3, stride=1, dilation=1, channels_in=16, channels_out=16, columns=0, batch=1, per_channel=0):
     kernel = 1 if channels_in > 256 else kernel
-    size = room(kernel, dilation)
+    size = room(kernel, dilation, stride)
     rows, kernel_rows = (1, 1) if columns else (size, kernel)
     x = image(m, rows, columns or size, channels_in, batch)
     return m.conv2d(x, channels_out, (kernel_rows, kernel), (stride, stride), "SAME" if columns else "VALID", None,
@@ -69,7 +69,7 @@ def conv(m, name, kernel=3, stride=1, dilation=1, channels_in=16, channels_out=1
 @probe("DEPTHWISE_CONV_2D")
 def depthwise(m, name, kernel=3, stride=1, dilation=1, channels_in=16, columns=0, batch=1, multiplier=1,
               per_channel=0):
-    size = room(kernel, dilation)
+    size = room(kernel, dilation, stride)
     rows, kernel_rows = (1, 1) if columns else (size, kernel)
     x = image(m, rows, columns or size, channels_in, batch)
     return m.depthwise(x, multiplier, (kernel_rows, kernel), (stride, stride), "SAME" if columns else "VALID", None,
@@ -99,16 +99,16 @@ def binary(m, name, broadcast=0, batch=1):
 @probe("AVERAGE_POOL_2D", "MAX_POOL_2D")
 def pool(m, name, kernel=2, stride=1, batch=1, columns=0):
     kernel = 1 if columns else kernel
-    size = room(kernel)
+    size = room(kernel, 1, stride)
     x = image(m, size, columns or size, batch=batch)
     return m.pool(x, name.split("_")[0].lower(), (kernel, kernel), (stride, stride))
 
 
-@probe("MEAN", "SUM", "REDUCE_MAX")
-def reduce(m, name, batch=1):
+@probe("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN")
+def reduce(m, name, batch=1, axis=None):
     x = image(m, batch=batch)
     quant = (x.scale, x.zero_point) if x.quantized else None
-    return m.reduce(x, (1, 2), name, output_quant=quant if name != "SUM" else None)
+    return m.reduce(x, (1, 2) if axis is None else (3 - axis,), name, output_quant=quant if name != "SUM" else None)
 
 
 @probe("CONCATENATION")

@@ -51,7 +51,7 @@ room src/npu/vivante npu/ util/
 room src/npu/vivante/hw npu/on_chip.h util/
 room src/npu/vivante/sim mica/mica.h npu/npu.h npu/device_memory.h npu/program.h npu/on_chip.h npu/vivante/hw/ util/
 room src/npu/vivante/decode npu/decode.h npu/vivante/hw/ npu/vivante/sim/coef_ util/
-room src/npu/vivante/compile mica/mica.h graph/ npu/npu.h npu/program.h npu/on_chip.h npu/vivante/hw/ util/
+room src/npu/vivante/compile mica/mica.h graph/ cpu/table.h npu/npu.h npu/program.h npu/on_chip.h npu/vivante/hw/ util/
 room src/npu/rockchip npu/ util/
 room src/npu/rockchip/hw util/
 room src/npu/rockchip/decode npu/decode.h npu/rockchip/hw/ util/

@@ -48,6 +48,7 @@ static const struct {
     {"ReduceMean", onnx_reduce, MICA_OP_MEAN},
     {"ReduceSum", onnx_reduce, MICA_OP_SUM},
     {"ReduceMax", onnx_reduce, MICA_OP_REDUCE_MAX},
+    {"ReduceMin", onnx_reduce, MICA_OP_REDUCE_MIN},
     {"ArgMax", onnx_arg_max, 0},
     {"QuantizeLinear", onnx_quantize, 0},
     {"DequantizeLinear", onnx_dequantize, 0},

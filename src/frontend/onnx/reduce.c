@@ -57,7 +57,8 @@ int onnx_reduce(struct onnx_reader *reader, int kind)
     error = count ? onnx_add_int32(reader, list, 1, &length, &inputs[1]) : onnx_refuse(reader, "it reduces nothing");
     if (!error)
         error = onnx_tensor(reader, call.in[0], layout, &inputs[0]);
-    const struct onnx_quant *own = kind == MICA_OP_REDUCE_MAX ? &reader->values[call.in[0]].quant : NULL;
+    const bool picks = kind == MICA_OP_REDUCE_MAX || kind == MICA_OP_REDUCE_MIN;
+    const struct onnx_quant *own = picks ? &reader->values[call.in[0]].quant : NULL;
     return error ? error : onnx_call_emit(reader, &call, &op, inputs, 2, &result, own);
 }
 

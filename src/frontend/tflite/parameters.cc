@@ -426,6 +426,8 @@ void read_others(const Reader &reader, Pending &pending)
         return read_reduce(pending, MICA_OP_SUM);
     case MICA_TFLITE_REDUCE_MAX:
         return read_reduce(pending, MICA_OP_REDUCE_MAX);
+    case MICA_TFLITE_REDUCE_MIN:
+        return read_reduce(pending, MICA_OP_REDUCE_MIN);
     case MICA_TFLITE_SLICE:
         return read_slice(reader, pending, false);
     case MICA_TFLITE_STRIDED_SLICE:

@@ -42,7 +42,7 @@ const struct mica_npu_family mica_rockchip = {
     .sim_run = rk_sim_run,
     .stream_us = stream_us,
     .operations = rk_operations,
-    .operation_us = rk_operation_us,
+    .describe = rk_describe,
 };
 
 /* Specification, sections 1, 2 and 18. */

@@ -16,7 +16,7 @@ const struct mica_npu_family mica_vivante = {
     .sim_destroy = viv_sim_destroy,
     .sim_run = viv_sim_run,
     .operations = viv_operations,
-    .operation_us = viv_operation_us,
+    .describe = viv_describe,
 };
 
 const struct mica_chip mica_chip_a311d = {

@@ -62,6 +62,35 @@ static void exponentials_beyond_all_bounds_saturate(void **state)
     scene_destroy(&s);
 }
 
+/* The mantissa of -1/2 is the one next to it: 6.5 is not reached, and becomes 6. A positive one rounds it to 7. */
+static void a_negative_slope_is_rounded_as_in_tflite(void **state)
+{
+    uint8_t table[256];
+    struct scene s;
+    make_unary(&s, MICA_OP_LEAKY_RELU, MICA_TYPE_INT8, 1, 1);
+    s.graph->ops[0].alpha = -0.5f;
+    assert_int_equal(mica_cpu_table(s.graph, s.graph->ops, table), 0);
+    assert_int_equal((int8_t)table[(uint8_t)-13], 6);
+    assert_int_equal((int8_t)table[(uint8_t)-12], 6);
+    s.graph->ops[0].kind = MICA_OP_ABS;
+    mica_cpu_table(s.graph, s.graph->ops, table);
+    assert_int_equal((int8_t)table[(uint8_t)-13], 13);
+    scene_destroy(&s);
+}
+
+/* TFLite shifts 16-bit numbers here, and by more than they have bits. */
+static void hard_swish_of_hardly_anything_is_a_step_as_in_tflite(void **state)
+{
+    uint8_t table[256];
+    struct scene s;
+    make_unary(&s, MICA_OP_HARD_SWISH, MICA_TYPE_INT8, 7e-6f, 2);
+    assert_int_equal(mica_cpu_table(s.graph, s.graph->ops, table), 0);
+    assert_int_equal((int8_t)table[100], 1);
+    assert_int_equal((int8_t)table[0], 1);
+    assert_int_equal((int8_t)table[(uint8_t)-100], -1);
+    scene_destroy(&s);
+}
+
 static void what_has_no_table_is_refused(void **state)
 {
     uint8_t table[256];
@@ -352,6 +381,8 @@ int main(void)
         cmocka_unit_test(a_table_is_indexed_by_the_stored_byte),
         cmocka_unit_test(roots_of_negative_values_are_the_largest_output),
         cmocka_unit_test(exponentials_beyond_all_bounds_saturate),
+        cmocka_unit_test(a_negative_slope_is_rounded_as_in_tflite),
+        cmocka_unit_test(hard_swish_of_hardly_anything_is_a_step_as_in_tflite),
         cmocka_unit_test(what_has_no_table_is_refused),
         cmocka_unit_test(integers_are_not_divided_by_zero),
         cmocka_unit_test(indices_are_checked_one_by_one),

@@ -71,6 +71,7 @@ static bool same_parameters(const struct mica_op *a, const struct mica_op *b)
     case MICA_OP_MEAN:
     case MICA_OP_SUM:
     case MICA_OP_REDUCE_MAX:
+    case MICA_OP_REDUCE_MIN:
         return a->keep_dims == b->keep_dims;
     case MICA_OP_MIRROR_PAD:
         return a->mirror_symmetric == b->mirror_symmetric;

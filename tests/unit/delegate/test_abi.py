@@ -46,6 +46,7 @@ def built_models():
         "mean": lambda d: mb.reduce(image, [1, -2], "MEAN", True, dtype=d),
         "sum": lambda d: mb.reduce(image, [3], "SUM", dtype=d),
         "reduce_max": lambda d: mb.reduce(image, [-1, 0], "REDUCE_MAX", True, dtype=d),
+        "reduce_min": lambda d: mb.reduce(image, [-1, 0], "REDUCE_MIN", True, dtype=d),
         "arg_max": lambda d: mb.arg_max(image, 2, "int64", dtype=d),
         "split": lambda d: mb.split(image, 3, 2, dtype=d),
         "split_v": lambda d: mb.split_v(image, [1, -1, 2], -2, dtype=d),

@@ -118,9 +118,19 @@ static void an_unknown_option_names_the_known_ones(void **state)
     assert_int_equal(parse("Device", "auto"), -EINVAL);
     assert_string_equal(messages.last_error,
                         "unknown option \"Device\"; the options are device, profile, log_level, threads, "
-                        "on_chip, optimize, cores, clock, split, partition, fuse");
+                        "on_chip, optimize, cores, clock, split, partition, fuse, per_channel");
     assert_int_equal(parse(NULL, "auto"), -EINVAL);
     assert_int_equal(parse("", ""), -EINVAL);
+}
+
+static void scales_per_channel_are_exact_or_folded(void **state)
+{
+    assert_int_equal(parse("per_channel", "folded"), 0);
+    assert_true(options.compile.fold_scales);
+    assert_int_equal(parse("per_channel", "exact"), 0);
+    assert_false(options.compile.fold_scales);
+    assert_int_equal(parse("per_channel", "1"), -EINVAL);
+    assert_string_equal(messages.last_error, "option per_channel must be exact or folded, not \"1\"");
 }
 
 static void partitions_are_all_or_by_cost(void **state)
@@ -196,6 +206,7 @@ int main(void)
         CASE(a_bad_variable_is_named),
         CASE(numbers_of_the_device_start_at_one),
         CASE(an_unknown_option_names_the_known_ones),
+        CASE(scales_per_channel_are_exact_or_folded),
         CASE(partitions_are_all_or_by_cost),
         CASE(bad_values_are_errors),
         CASE(a_device_name_that_is_too_long_is_an_error),

@@ -260,8 +260,9 @@ static const char *reduce_invariants(const struct mica_graph *graph, const struc
 {
     const struct mica_tensor *input = mica_op_input(graph, op, 0), *output = mica_op_output(graph, op, 0);
     HOLDS(input->type == output->type);
-    HOLDS(!integer(input) || op->kind != MICA_OP_REDUCE_MAX || !moved(input, output));
-    HOLDS(!integer(input) || op->kind == MICA_OP_REDUCE_MAX ||
+    const bool picks = op->kind == MICA_OP_REDUCE_MAX || op->kind == MICA_OP_REDUCE_MIN;
+    HOLDS(!integer(input) || !picks || !moved(input, output));
+    HOLDS(!integer(input) || picks ||
           (elements(input) / elements(output) <= 1 << 23 && sound(scale(input) / scale(output))));
     return reduced(input, output, op->axes);
 }
@@ -437,6 +438,7 @@ static const char *kind_invariants(const struct mica_graph *graph, const struct 
     case MICA_OP_MEAN:
     case MICA_OP_SUM:
     case MICA_OP_REDUCE_MAX:
+    case MICA_OP_REDUCE_MIN:
         return reduce_invariants(graph, op);
     case MICA_OP_ARG_MAX:
         return arg_max_invariants(graph, op);

@@ -20,7 +20,7 @@ static const enum mica_op_kind unaries[] = {
     MICA_OP_TANH, MICA_OP_ELU,   MICA_OP_HARD_SWISH,   MICA_OP_ABS,         MICA_OP_NEG,
     MICA_OP_EXP,  MICA_OP_SQRT,  MICA_OP_RSQRT,        MICA_OP_LOG,
 };
-static const enum mica_op_kind reductions[] = {MICA_OP_MEAN, MICA_OP_SUM, MICA_OP_REDUCE_MAX};
+static const enum mica_op_kind reductions[] = {MICA_OP_MEAN, MICA_OP_SUM, MICA_OP_REDUCE_MAX, MICA_OP_REDUCE_MIN};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -312,6 +312,8 @@ static void reductions_refuse_what_does_not_fit(void **state)
         ACCEPTS_KIND(sketch_reduce(kind), t[1].data = last; t[2].rank = 3; t[2].dims[1] = 5; t[2].dims[2] = 6);
     }
     enum mica_op_kind kind = MICA_OP_REDUCE_MAX;
+    REFUSES_KIND(sketch_reduce(kind), "quantized alike", t[2].quant.scale = &scale_third);
+    kind = MICA_OP_REDUCE_MIN;
     REFUSES_KIND(sketch_reduce(kind), "quantized alike", t[2].quant.scale = &scale_third);
     kind = MICA_OP_SUM;
     REFUSES_KIND(sketch_reduce(kind), "adds up more", t[0].dims[1] = 2000000);

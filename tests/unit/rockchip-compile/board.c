@@ -124,7 +124,7 @@ uint64_t board_run(const struct mica_chip *chip, const struct mica_program *prog
     for (uint32_t i = 0; i < program->output_count; i++) {
         const struct mica_program_io *io = &program->outputs[i];
         for (uint64_t b = 0; b < io->size; b++)
-            data[io->tensor][b] = *element(&board, io, b) ^ (io->flip_sign ? 0x80 : 0);
+            data[io->tensor][io->first + b] = *element(&board, io, b) ^ (io->flip_sign ? 0x80 : 0);
     }
     for (uint32_t i = 0; i < program->submit_count; i++)
         free(streams[i]);

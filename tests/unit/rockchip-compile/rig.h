@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-#define RIG_TENSORS 32
+#define RIG_TENSORS 64
 
 struct rig {
     const struct mica_chip *chip;

@@ -122,10 +122,37 @@ static void add_reshape(struct rig *rig)
     rig_op(rig, (struct mica_op){.kind = MICA_OP_RESHAPE}, "RESHAPE", &from, 1, &to, 1);
 }
 
+/* The same values as pixels of other channels. */
+static void add_relayout(struct rig *rig)
+{
+    int32_t from = any_value(rig), by = rig_between(rig, 2, 4);
+    struct spec out = spec_of(rig, from);
+    if (out.dims[3] % by == 0) {
+        out.dims[3] /= by;
+        out.dims[2] *= by;
+    } else if (out.dims[2] % by == 0 && out.dims[3] * by <= 100) {
+        out.dims[3] *= by;
+        out.dims[2] /= by;
+    }
+    int32_t to = rig_output(rig, &out);
+    rig_op(rig, (struct mica_op){.kind = MICA_OP_RESHAPE}, "RESHAPE", &from, 1, &to, 1);
+}
+
+/* Rows, columns or channels the other way round. */
+static void add_reversal(struct rig *rig)
+{
+    int32_t inputs[2] = {any_value(rig)}, axis = rig_between(rig, 1, 3);
+    struct spec out = spec_of(rig, inputs[0]);
+    inputs[1] = rig_numbers(rig, &axis, 1);
+    int32_t to = rig_output(rig, &out);
+    rig_op(rig, (struct mica_op){.kind = MICA_OP_REVERSE}, "REVERSE_V2", inputs, 2, &to, 1);
+}
+
 static void run_seed(uint64_t seed)
 {
     static void (*const add[])(struct rig *) = {add_concatenation, add_concatenation, add_slice, add_slice,
-                                                add_pool,          add_pair,          add_relu,  add_reshape};
+                                                add_pool,          add_pair,          add_relu,  add_relayout,
+                                                add_reversal,      add_reshape};
     struct rig rig;
     rig_open(&rig, chip, seed);
     int32_t channels = rig_between(&rig, 0, 1) ? 16 * rig_between(&rig, 1, 3) : rig_channels(&rig);
@@ -133,7 +160,7 @@ static void run_seed(uint64_t seed)
     for (int32_t i = rig_between(&rig, 1, 3); i > 0; i--)
         rig_input(&rig, &in);
     for (int32_t i = 0; i < OPS; i++)
-        add[rig_between(&rig, 0, 7)](&rig);
+        add[rig_between(&rig, 0, (int32_t)(sizeof(add) / sizeof(add[0])) - 1)](&rig);
     uint8_t *first;
     int32_t last = rig.outputs[rig.output_count - 1];
     size_t size = rig.net.graph->tensors[last].bytes;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "failing.h"
+#include "npu/rockchip/compile/plan.h"
 #include "rig.h"
 
 /* ---- graphs ------------------------------------------------------------------- */
@@ -31,6 +32,37 @@ static struct mica_op window(enum mica_op_kind kind)
     op.window =
         (struct mica_window){.kernel_x = 3, .kernel_y = 3, .stride_x = 1, .stride_y = 1, .padding = {1, 1, 1, 1}};
     return op;
+}
+
+/* What picks, turns round or brings into another layout. */
+static void build_layouts(struct rig *rig, int32_t in)
+{
+    static const int32_t amounts[8] = {0, 0, 1, 1, 2, 1, 0, 0}, order[4] = {0, 3, 1, 2}, rows[3] = {3, 0, 1};
+    static const int32_t columns[1] = {2}, both[2] = {1, 2};
+    struct spec table = {.type = MICA_TYPE_INT32, .rank = 2, .dims = {4, 2}};
+    struct mica_op gather = {.kind = MICA_OP_GATHER, .axis = 1}, sum = {.kind = MICA_OP_REDUCE_MAX, .keep_dims = true};
+    binary(rig, (struct mica_op){.kind = MICA_OP_MIRROR_PAD}, "MIRROR_PAD", in, net_tensor(&rig->net, &table, amounts),
+           6, 8, 20);
+    binary(rig, (struct mica_op){.kind = MICA_OP_REVERSE}, "REVERSE_V2", in, rig_numbers(rig, columns, 1), 4, 5, 20);
+    binary(rig, (struct mica_op){.kind = MICA_OP_TRANSPOSE}, "TRANSPOSE", in, rig_numbers(rig, order, 4), 20, 4, 5);
+    binary(rig, gather, "GATHER", in, rig_numbers(rig, rows, 3), 3, 5, 20);
+    binary(rig, sum, "REDUCE_MAX", in, rig_numbers(rig, both, 2), 1, 1, 20);
+    int32_t wide = unary(rig, (struct mica_op){.kind = MICA_OP_RESHAPE}, "RESHAPE", in, 4, 25, 4);
+    unary(rig, (struct mica_op){.kind = MICA_OP_RELU6}, "RELU6", wide, 4, 25, 4);
+    int32_t more = unary(rig, (struct mica_op){.kind = MICA_OP_RESHAPE}, "RESHAPE", wide, 1, 200, 2);
+    int32_t pixels = unary(rig, (struct mica_op){.kind = MICA_OP_RESHAPE}, "RESHAPE", in, 1, 200, 2);
+    struct mica_op joint = {.kind = MICA_OP_CONCATENATION, .axis = 1};
+    int32_t pieces = binary(rig, joint, "CONCATENATION", pixels, more, 2, 200, 2);
+    unary(rig, (struct mica_op){.kind = MICA_OP_RELU}, "RELU", pieces, 2, 200, 2);
+}
+
+/* Two operands whose combination takes steps. */
+static void build_pairs(struct rig *rig, int32_t in)
+{
+    struct spec slopes = {.type = rig->type, .scale = 0.05f, .rank = 1, .dims = {20}};
+    binary(rig, (struct mica_op){.kind = MICA_OP_PRELU}, "PRELU", in, rig_constant(rig, &slopes), 4, 5, 20);
+    if (rig->type == MICA_TYPE_INT8)
+        binary(rig, (struct mica_op){.kind = MICA_OP_SQUARED_DIFFERENCE}, "SQUARED_DIFFERENCE", in, in, 4, 5, 20);
 }
 
 /* Everything that takes steps of its own, on images of 4 x 5 x 20. */
@@ -61,6 +93,24 @@ static void build(struct rig *rig)
     struct mica_op mean = {.kind = MICA_OP_MEAN, .keep_dims = true};
     binary(rig, mean, "MEAN", in, rig_numbers(rig, axes, 2), 1, 1, 20);
     unary(rig, (struct mica_op){.kind = MICA_OP_DEPTH_TO_SPACE, .block = 2}, "DEPTH_TO_SPACE", in, 8, 10, 5);
+    build_layouts(rig, in);
+    build_pairs(rig, in);
+}
+
+/* What operation `op` costs, as soon as there is memory enough; moved values cost nothing, others something. */
+static void check_cost(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op)
+{
+    struct mica_way way = {.us = -1};
+    int error = -ENOMEM;
+    for (long failing = 0; error == -ENOMEM && failing < 100000; failing++) {
+        allocations_left = failing;
+        error = rk_describe(chip, graph, op, NULL, &way);
+        allocations_left = -1;
+    }
+    assert_int_equal(error, 0);
+    assert_true(way.jobs ? way.us > 0 : way.us == 0);
+    if (graph->ops[op].kind != MICA_OP_RESHAPE && graph->ops[op].kind != MICA_OP_CONCATENATION)
+        assert_true(way.jobs > 0);
 }
 
 static void check_chip(const struct mica_chip *chip)
@@ -83,6 +133,8 @@ static void check_chip(const struct mica_chip *chip)
     }
     assert_int_equal(error, 0);
     assert_true(failing > 100);
+    for (uint32_t i = 0; i < rig.net.graph->op_count; i++)
+        check_cost(chip, rig.net.graph, i);
     mica_program_destroy(program);
     partition_finish(&partition);
     rig_close(&rig);

@@ -2,12 +2,14 @@
 #include "captures.h"
 
 #include <glob.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PATTERN MICA_SHARED_DIR "/captures/*/rk3588/submit_*/submit.json"
+#include "analysis/capture.h"
+
+#define FOLDERS MICA_SHARED_DIR "/captures/"
+#define PATTERN FOLDERS "*/rk3588"
 
 static void *need(void *memory)
 {
@@ -16,75 +18,45 @@ static void *need(void *memory)
     return memory;
 }
 
-static const char *text(const json_t *object, const char *key)
+static void print_message_of(void *user, enum mica_log_level level, const char *message)
 {
-    const char *value = json_string_value(json_object_get(object, key));
-    return value != NULL ? value : "";
+    (void)user;
+    (void)level;
+    fprintf(stderr, "%s\n", message);
 }
 
-/* Files may be shorter than their buffers: the rest is 0. */
-static uint8_t *read_bo(const char *folder, const char *name, size_t size)
+static void copy_submit(struct rk_submit *submit, const struct mica_recorded_submit *recorded)
 {
-    char path[1024];
-    snprintf(path, sizeof(path), "%s%s", folder, name);
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        fprintf(stderr, "%s can't be opened\n", path);
+    submit->task_count = recorded->words / 2;
+    submit->tasks = need(malloc(recorded->words * sizeof(*submit->tasks) + 1));
+    memcpy(submit->tasks, recorded->stream, recorded->words * sizeof(*submit->tasks));
+    submit->bo_count = recorded->bo_count;
+    submit->bos = need(calloc(recorded->bo_count + 1, sizeof(*submit->bos)));
+    for (size_t i = 0; i < recorded->bo_count; i++) {
+        const struct mica_recorded_bo *bo = &recorded->bos[i];
+        submit->bos[i] = (struct rk_bo){.address = bo->address, .size = bo->size};
+        if (bo->contents == NULL)
+            continue;
+        submit->bos[i].data = need(calloc(1, bo->size));
+        memcpy(submit->bos[i].data, bo->contents, bo->contents_size);
+    }
+}
+
+static void add_recording(struct rk_captures *captures, const char *folder)
+{
+    struct mica_log log = {.level = MICA_LOG_ERROR, .sink = print_message_of};
+    struct mica_recording recording;
+    if (mica_recording_load(folder, &log, &recording) != 0)
         exit(1);
+    captures->list =
+        need(realloc(captures->list, (captures->count + recording.submit_count + 1) * sizeof(*captures->list)));
+    for (size_t i = 0; i < recording.submit_count; i++) {
+        struct rk_submit *submit = &captures->list[captures->count++];
+        *submit = (struct rk_submit){0};
+        snprintf(submit->name, sizeof(submit->name), "%s/submit_%04zu", folder + strlen(FOLDERS), i);
+        copy_submit(submit, &recording.submits[i]);
     }
-    uint8_t *data = need(calloc(1, size > 0 ? size : 1));
-    size_t length = fread(data, 1, size, file);
-    fclose(file);
-    if (length == 0) {
-        fprintf(stderr, "%s is empty\n", path);
-        exit(1);
-    }
-    return data;
-}
-
-static void load_bos(struct rk_submit *submit, const char *folder, const json_t *list)
-{
-    submit->bo_count = json_array_size(list);
-    submit->bos = need(calloc(submit->bo_count + 1, sizeof(*submit->bos)));
-    for (size_t i = 0; i < submit->bo_count; i++) {
-        const json_t *item = json_array_get(list, i);
-        struct rk_bo *bo = &submit->bos[i];
-        bo->address = strtoull(text(item, "va"), NULL, 0);
-        bo->size = (uint64_t)json_integer_value(json_object_get(item, "size"));
-        if (text(item, "file")[0] != '\0')
-            bo->data = read_bo(folder, text(item, "file"), bo->size);
-    }
-}
-
-static void load_tasks(struct rk_submit *submit, const json_t *jobs)
-{
-    for (size_t j = 0; j < json_array_size(jobs); j++) {
-        const json_t *tasks = json_object_get(json_array_get(jobs, j), "tasks");
-        for (size_t t = 0; t < json_array_size(tasks); t++) {
-            const json_t *task = json_array_get(tasks, t);
-            size_t at = 2 * submit->task_count++;
-            submit->tasks = need(realloc(submit->tasks, (at + 2) * sizeof(*submit->tasks)));
-            submit->tasks[at] = (uint32_t)strtoul(text(task, "regcmd"), NULL, 0);
-            submit->tasks[at + 1] = (uint32_t)json_integer_value(json_object_get(task, "regcmd_count"));
-        }
-    }
-}
-
-static void load_submit(struct rk_submit *submit, const char *path)
-{
-    json_error_t error;
-    json_t *json = json_load_file(path, 0, &error);
-    if (json == NULL) {
-        fprintf(stderr, "%s: %s\n", path, error.text);
-        exit(1);
-    }
-    char folder[768];
-    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
-    *submit = (struct rk_submit){0};
-    snprintf(submit->name, sizeof(submit->name), "%s", path + strlen(MICA_SHARED_DIR "/captures/"));
-    load_tasks(submit, json_object_get(json, "jobs"));
-    load_bos(submit, folder, json_object_get(json, "bos"));
-    json_decref(json);
+    mica_recording_release(&recording);
 }
 
 struct rk_captures rk_captures_load(void)
@@ -94,9 +66,9 @@ struct rk_captures rk_captures_load(void)
         fprintf(stderr, "there are no captures at " PATTERN "\n");
         exit(77);
     }
-    struct rk_captures captures = {need(calloc(found.gl_pathc, sizeof(*captures.list))), found.gl_pathc};
-    for (size_t i = 0; i < captures.count; i++)
-        load_submit(&captures.list[i], found.gl_pathv[i]);
+    struct rk_captures captures = {0};
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        add_recording(&captures, found.gl_pathv[i]);
     globfree(&found);
     return captures;
 }

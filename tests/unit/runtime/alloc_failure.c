@@ -119,6 +119,7 @@ static const struct sweep sweeps[] = {
     {"sim:a311d", MICA_SHARED_DIR "/captures/conv_u8_i8_k3_ic3_oc16_s1_p1/model.tflite", true, false, true},
     {"sim:s905d3", MICA_SHARED_DIR "/captures/conv_u8_i8_k5_ic32_oc32_s1_p1/model.tflite", false, false, true},
     {"sim:imx8mp", MICA_SHARED_DIR "/models/mobilenet_v1_0.25_128_quant.tflite", false, true, false},
+    {"sim:a311d", MICA_SHARED_DIR "/models/tflm_micro_speech_int8.tflite"}, /* scales per channel */
     {"sim:rk3588", MICA_SHARED_DIR "/captures/conv_u8_i8_k3_ic3_oc16_s1_p1/model.tflite", true, false, false, true},
     {"rk3566", MICA_SHARED_DIR "/captures/conv_u8_i8_k5_ic32_oc32_s1_p1/model.tflite", false, false, false},
     {"sim:rk3588", MICA_SHARED_DIR "/models/split_concat.tflite"},
@@ -170,6 +171,9 @@ static int prepare(const struct sweep *sweep, struct objects *o, enum stage *sta
         error = mica_device_configure(o->device, "partition", "cost:100"); /* a CPU so slow that it gets nothing */
     if (!error && (*stage = LOAD))
         error = mica_model_load(o->context, sweep->model, &o->model);
+    struct mica_way way;
+    if (!error && (error = mica_model_way(o->model, o->device, 0, &way)) == -ENOTSUP)
+        error = 0;
     if (!error && (*stage = COMPILE))
         error = mica_executable_compile(o->model, o->device, &o->executable);
     if (!error && (*stage = SAVE))

@@ -59,6 +59,7 @@ static void null_is_an_argument_error_and_not_a_crash(void **state)
         mica_model_output(NULL, 0, &tensor),
         mica_model_operation(NULL, 0, &operation),
         mica_model_placement(NULL, NULL, 0, text, sizeof text),
+        mica_model_way(NULL, NULL, 0, NULL),
         mica_executable_compile(NULL, NULL, &executable),
         mica_executable_save(NULL, "x"),
         mica_executable_load(NULL, "x", &executable),
@@ -196,13 +197,17 @@ static void device_options_are_checked_by_name_and_value(void **state)
     assert_true(device->options.fuse);
     assert_int_equal(mica_device_configure(device, "fuse", "0"), 0);
     assert_false(device->options.fuse);
+    assert_int_equal(mica_device_configure(device, "per-channel", "folded"), 0);
+    assert_true(device->options.fold_scales);
+    assert_int_equal(mica_device_configure(device, "per-channel", "exact"), 0);
+    assert_false(device->options.fold_scales);
     assert_int_equal(mica_device_configure(device, "on-chip", "2"), -EINVAL);
     assert_string_equal(mica_last_error(context), "device option on-chip must be 0 or 1, not \"2\"");
     assert_int_equal(mica_device_configure(device, "optimize", ""), -EINVAL);
     assert_string_equal(mica_last_error(context), "device option optimize must be speed or size, not \"\"");
     assert_int_equal(mica_device_configure(device, "on_chip", "1"), -EINVAL);
     assert_string_equal(mica_last_error(context), "there is no device option \"on_chip\"; the options are on-chip, "
-                                                  "optimize, fuse, cores, clock, split, partition");
+                                                  "optimize, fuse, per-channel, cores, clock, split, partition");
     assert_int_equal(mica_device_configure(device, NULL, "1"), -EINVAL);
     assert_int_equal(mica_device_configure(device, "on-chip", NULL), -EINVAL);
     assert_true(device->options.on_chip && device->options.optimize_size);

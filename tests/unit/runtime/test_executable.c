@@ -256,7 +256,7 @@ static void other_files_are_refused(void **state)
     mica_executable *loaded = NULL;
     assert_int_equal(mica_executable_load(f->device, MODEL, &loaded), -EINVAL);
     assert_int_equal(mica_executable_load(f->device, "/does/not/exist", &loaded), -ENOENT);
-    static const uint32_t versions[] = {2, 4, 99};
+    static const uint32_t versions[] = {3, 5, 99};
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         char text[32];
         snprintf(text, sizeof text, "version %u and", versions[i]);

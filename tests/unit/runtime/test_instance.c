@@ -78,6 +78,24 @@ static void submissions_run_in_order_and_report(void **state)
     mica_instance_destroy(instance);
 }
 
+/* The first two bytes come from behind the last two. */
+static void outputs_in_pieces_are_put_together(void **state)
+{
+    struct fixture *f = *state;
+    struct mica_program_io pieces[] = {{1, 1, 10, 2, true, .first = 0}, {1, 1, 8, 2, true, .first = 2}};
+    struct mica_instance *instance;
+    uint8_t output[4] = {0};
+    void *outputs[] = {output, output};
+    static const uint8_t expected[] = {30, 255, 10, 20};
+    f->program.outputs = pieces;
+    f->program.output_count = 2;
+    assert_true(mica_program_valid(&f->program));
+    assert_int_equal(mica_instance_create(f->winsys, &f->program, NULL, &instance), 0);
+    assert_int_equal(mica_instance_invoke(instance, inputs, outputs), 0);
+    assert_memory_equal(output, expected, sizeof expected);
+    mica_instance_destroy(instance);
+}
+
 static int see_buffers(void *user, const struct mica_submit *submit)
 {
     const uint8_t *first = submit->bos[0].bo->map, *second = submit->bos[1].bo->map;
@@ -245,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(submissions_run_in_order_and_report, setup, teardown),
+        cmocka_unit_test_setup_teardown(outputs_in_pieces_are_put_together, setup, teardown),
         cmocka_unit_test_setup_teardown(watching_shows_buffers_as_the_jobs_find_them, setup, teardown),
         cmocka_unit_test_setup_teardown(visiting_submits_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(relocations_reach_any_byte_of_a_buffer, setup, teardown),

@@ -17,6 +17,7 @@
 #define MAX_OPS 8
 
 static double npu_us[MAX_OPS];
+static const struct mica_compile_options by_cost = {.cost_cpu_macs = RATE};
 
 static double operation_us(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op)
 {
@@ -49,7 +50,8 @@ static void assert_places(const struct mica_graph *graph, uint32_t rate, const b
 {
     bool npu[MAX_OPS];
     char text[MAX_OPS + 1] = "";
-    assert_int_equal(mica_place_by_cost(graph, &fake_chip, rate, cpu_can, NULL, npu, choices), 0);
+    struct mica_compile_options options = {.cost_cpu_macs = rate};
+    assert_int_equal(mica_place_by_cost(graph, &fake_chip, &options, cpu_can, NULL, npu, choices), 0);
     for (uint32_t i = 0; i < graph->op_count; i++)
         text[i] = npu[i] ? 'N' : 'C';
     assert_string_equal(text, expected);
@@ -89,6 +91,36 @@ static void a_partition_that_is_slower_stays_on_the_cpu(void **state)
     assert_true(choices[2].npu_us > 3.09 && choices[2].npu_us < 3.11);
     assert_true(choices[2].border_us > 0.79 && choices[2].border_us < 0.81);
     assert_places(graph, RATE / 10, NULL, "NCN", NULL); /* a slower CPU */
+    fake_graph_destroy(graph);
+}
+
+static unsigned asked[MAX_OPS];
+
+static int describe(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op,
+                    const struct mica_compile_options *options, struct mica_way *way)
+{
+    asked[op]++;
+    way->us = options->fold_scales ? 1 : npu_us[op];
+    return 0;
+}
+
+/* Each operation once, with the options that it will be compiled with; shapes alone don't count then. */
+static void families_that_describe_are_asked_for_that(void **state)
+{
+    const struct fake_op ops[] = {{1, "a", "b"}, {0, "b", "c"}, {1, "c", "d"}};
+    struct mica_graph *graph = fake_graph_create(ops, 3, "a", "d", "");
+    struct mica_compile_options options = {.cost_cpu_macs = RATE};
+    bool npu[MAX_OPS];
+    set_bytes(graph, 100000);
+    set_npu(1e4, 0, 1e4, 0);
+    fake_family.describe = describe;
+    assert_int_equal(mica_place_by_cost(graph, &fake_chip, &options, NULL, NULL, npu, NULL), 0);
+    assert_true(!npu[0] && !npu[2]);
+    options.fold_scales = true;
+    assert_int_equal(mica_place_by_cost(graph, &fake_chip, &options, NULL, NULL, npu, NULL), 0);
+    assert_true(npu[0] && npu[2]);
+    assert_true(asked[0] == 2 && asked[2] == 2 && !asked[1]);
+    fake_family.describe = NULL;
     fake_graph_destroy(graph);
 }
 
@@ -137,7 +169,7 @@ static double total(const struct mica_graph *graph, const bool *npu)
 {
     struct mica_plan plan;
     assert_int_equal(mica_plan_create_placed(graph, npu, NULL, &plan), 0);
-    double us = mica_plan_us(&plan, graph, &fake_chip, RATE);
+    double us = mica_plan_us(&plan, graph, &fake_chip, &by_cost);
     mica_plan_finish(&plan);
     return us;
 }
@@ -185,7 +217,7 @@ static void random_choices_are_never_worse_than_either_device(void **state)
         bool all[MAX_OPS], chosen[MAX_OPS], none[MAX_OPS] = {false};
         struct mica_graph *graph = random_graph(1 + (uint32_t)rand() % MAX_OPS, ops, names);
         assert_int_equal(mica_place_all(graph, &fake_chip, NULL, all), 0);
-        assert_int_equal(mica_place_by_cost(graph, &fake_chip, RATE, NULL, NULL, chosen, NULL), 0);
+        assert_int_equal(mica_place_by_cost(graph, &fake_chip, &by_cost, NULL, NULL, chosen, NULL), 0);
         double us = total(graph, chosen), least = best_total(graph, all);
         assert_true(us <= total(graph, all) + 1e-9);
         assert_true(us <= total(graph, none) + 1e-9);
@@ -207,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_rate_the_npu_gets_all_it_can),
         cmocka_unit_test(a_partition_that_is_slower_stays_on_the_cpu),
+        cmocka_unit_test(families_that_describe_are_asked_for_that),
         cmocka_unit_test(what_the_cpu_lacks_stays_on_the_npu),
         cmocka_unit_test(parts_that_have_nothing_in_common_are_chosen_by_themselves),
         cmocka_unit_test(options_say_all_or_cost),

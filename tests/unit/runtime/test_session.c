@@ -263,6 +263,35 @@ static void executables_that_nothing_can_run_are_refused(void **state)
     assert_null(executable);
 }
 
+static int describe(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op,
+                    const struct mica_compile_options *options, struct mica_way *way)
+{
+    assert_true(way->us < 0 && !way->jobs);
+    way->jobs = options->fold_scales ? 1 : 3;
+    way->us = 12.5;
+    return op == 2 ? 0 : -ENOMEM;
+}
+
+static void ways_come_from_the_family_or_its_table(void **state)
+{
+    struct fixture *f = *state;
+    struct mica_way way;
+    assert_int_equal(mica_model_way(&f->model, f->device, 2, &way), 0);
+    assert_true(way.us < 0 && way.jobs == 0 && way.text[0]);
+    assert_int_equal(mica_model_way(&f->model, f->device, 1, &way), -ENOTSUP);
+    assert_string_equal(mica_last_error(f->context), "SOFTMAX is no RESHAPE");
+    fake_family.describe = describe;
+    assert_int_equal(mica_model_way(&f->model, f->device, 2, &way), 0);
+    assert_true(way.jobs == 3 && way.us > 12 && way.us < 13);
+    assert_int_equal(mica_device_configure(f->device, "per-channel", "folded"), 0);
+    assert_int_equal(mica_model_way(&f->model, f->device, 2, &way), 0);
+    assert_int_equal(way.jobs, 1);
+    assert_int_equal(mica_model_way(&f->model, f->device, 0, &way), -ENOMEM);
+    fake_family.describe = NULL;
+    assert_int_equal(mica_model_way(&f->model, f->device, 9, &way), -EINVAL);
+    assert_int_equal(mica_model_way(&f->model, f->device, 2, NULL), -EINVAL);
+}
+
 static void tensors_without_an_end_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -340,6 +369,7 @@ int main(void)
         TEST(failed_runs_tell_why_and_leave_no_results),
         TEST(sessions_of_one_executable_are_independent),
         TEST(executables_that_nothing_can_run_are_refused),
+        TEST(ways_come_from_the_family_or_its_table),
         TEST(tensors_without_an_end_are_refused),
         TEST(tensors_of_the_npu_alone_are_in_place),
         TEST(memory_changes_hands_between_runs_only),

@@ -36,6 +36,8 @@ static const struct subject subjects[] = {
 
 static const struct subject *subject = &subjects[0];
 
+#define KINDS 128 /* more than there are */
+
 struct world {
     struct random random;
     struct net net;
@@ -46,7 +48,7 @@ struct world {
     uint32_t input_count;
     uint32_t ops[4 * MAX_OPS]; /* those the NPU takes */
     uint32_t op_count;
-    uint32_t kinds[MICA_OP_DETECTION_POSTPROCESS + 1];
+    uint32_t kinds[KINDS];
 };
 
 static uint32_t below(struct world *world, uint32_t bound)
@@ -100,12 +102,12 @@ static int32_t pick(struct world *world, uint32_t rank)
     static const int32_t sizes[] = {1, 2, 3, 5, 7, 8, 9, 13, 14, 16, 17, 20, 28, 33, 56, 65, 70};
     struct spec spec = {.type = world->type, .scale = scale_near(world, 0.02), .rank = 4};
     spec.zero_point = any_zero_point(world);
-    spec.dims[0] = 1;
+    spec.dims[0] = below(world, 16) ? 1 : between(world, 2, 3);
     spec.dims[1] = sizes[below(world, 17)];
     spec.dims[2] = sizes[below(world, 17)];
     if (below(world, 20) == 0) /* one long side, now and then */
         spec.dims[1 + below(world, 2)] = between(world, 100, 600);
-    int32_t room = MAX_VALUES / (spec.dims[1] * spec.dims[2]);
+    int32_t room = MAX_VALUES / (spec.dims[0] * spec.dims[1] * spec.dims[2]);
     spec.dims[3] = between(world, 1, room < 80 ? room : 80);
     return new_input(world, &spec);
 }
@@ -133,6 +135,7 @@ static bool add_op(struct world *world, struct mica_op op, const char *type, con
         return false;
     }
     world->ops[world->op_count++] = index;
+    assert_true(op.kind < KINDS);
     world->kinds[op.kind]++;
     offer(world, output);
     return true;
@@ -189,12 +192,17 @@ static float output_scale(struct world *world, float in, float weight, int32_t t
     return scale_near(world, (double)in * weight * 75 * 75 * sqrt((double)terms) / 60);
 }
 
-static void axis_padding(struct world *world, int32_t size, int32_t kernel, int32_t stride, unsigned mode,
-                         int32_t *before, int32_t *after)
+static int32_t dilated(int32_t kernel, int32_t dilation)
+{
+    return (kernel - 1) * dilation + 1;
+}
+
+static void axis_padding(struct world *world, int32_t size, int32_t kernel, int32_t stride, int32_t dilation,
+                         unsigned mode, int32_t *before, int32_t *after)
 {
     *before = *after = 0;
     if (mode == 0) {
-        *before = mica_same_padding(size, kernel, stride, 1, after);
+        *before = mica_same_padding(size, kernel, stride, dilation, after);
     } else if (mode == 1 && kernel > 1) {
         *before = (int32_t)below(world, (uint32_t)kernel);
         *after = (int32_t)below(world, (uint32_t)kernel);
@@ -203,29 +211,41 @@ static void axis_padding(struct world *world, int32_t size, int32_t kernel, int3
 
 static bool random_window(struct world *world, const struct mica_tensor *in, struct mica_window *window)
 {
-    static const int32_t kernels[] = {1, 1, 1, 3, 3, 3, 5, 2, 4, 7, 11};
+    static const int32_t kernels[] = {1, 1, 1, 3, 3, 3, 5, 2, 4, 7, 11}, large[] = {12, 15, 16, 23, 33};
     *window = (struct mica_window){.dilation_x = 1, .dilation_y = 1, .depth_multiplier = 1};
     window->kernel_x = window->kernel_y = kernels[below(world, 11)];
     if (below(world, 5) == 0)
         window->kernel_y = kernels[below(world, 11)];
     window->stride_x = window->stride_y = below(world, 3) ? 1 : 2;
+    if (below(world, 8) == 0) { /* what the cores do not have */
+        *(below(world, 2) ? &window->kernel_x : &window->kernel_y) = large[below(world, 5)];
+        window->stride_x = between(world, 1, 5);
+        window->stride_y = between(world, 1, 5);
+    }
+    if (below(world, 8) == 0) {
+        window->dilation_x = between(world, 1, 6);
+        window->dilation_y = between(world, 1, 6);
+    }
     unsigned mode = below(world, 3);
-    axis_padding(world, in->dims[2], window->kernel_x, window->stride_x, mode, &window->padding.left,
-                 &window->padding.right);
-    axis_padding(world, in->dims[1], window->kernel_y, window->stride_y, mode, &window->padding.top,
+    axis_padding(world, in->dims[2], window->kernel_x, window->stride_x, window->dilation_x, mode,
+                 &window->padding.left, &window->padding.right);
+    axis_padding(world, in->dims[1], window->kernel_y, window->stride_y, window->dilation_y, mode, &window->padding.top,
                  &window->padding.bottom);
     window->activation = any_activation(world);
-    return in->dims[2] + window->padding.left + window->padding.right >= window->kernel_x &&
-           in->dims[1] + window->padding.top + window->padding.bottom >= window->kernel_y;
+    return in->dims[2] + window->padding.left + window->padding.right >=
+               dilated(window->kernel_x, window->dilation_x) &&
+           in->dims[1] + window->padding.top + window->padding.bottom >= dilated(window->kernel_y, window->dilation_y);
 }
 
 static struct spec conv_output(struct world *world, const struct mica_tensor *in, const struct mica_window *w,
                                int32_t channels)
 {
     struct spec spec = {.type = world->type, .zero_point = any_zero_point(world), .rank = 4};
-    spec.dims[0] = 1;
-    spec.dims[1] = (in->dims[1] + w->padding.top + w->padding.bottom - w->kernel_y) / w->stride_y + 1;
-    spec.dims[2] = (in->dims[2] + w->padding.left + w->padding.right - w->kernel_x) / w->stride_x + 1;
+    spec.dims[0] = in->dims[0];
+    spec.dims[1] =
+        (in->dims[1] + w->padding.top + w->padding.bottom - dilated(w->kernel_y, w->dilation_y)) / w->stride_y + 1;
+    spec.dims[2] =
+        (in->dims[2] + w->padding.left + w->padding.right - dilated(w->kernel_x, w->dilation_x)) / w->stride_x + 1;
     spec.dims[3] = channels;
     return spec;
 }
@@ -239,7 +259,7 @@ static void add_conv(struct world *world, bool depthwise)
         return;
     const struct mica_window *w = &op.window;
     struct spec filter = weight_spec(world), out = conv_output(world, t, w, 1);
-    int32_t room = MAX_VALUES / (out.dims[1] * out.dims[2]), outputs = depthwise ? channels : 1;
+    int32_t room = MAX_VALUES / (out.dims[0] * out.dims[1] * out.dims[2]), outputs = depthwise ? channels : 1;
     if (room < channels && depthwise)
         return;
     if (!depthwise)
@@ -251,6 +271,24 @@ static void add_conv(struct world *world, bool depthwise)
     out.scale = output_scale(world, in_scale, filter.scale, w->kernel_x * w->kernel_y * (depthwise ? 1 : channels));
     int32_t inputs[3] = {in, any_weights(world, &filter), any_bias(world, outputs, in_scale * filter.scale)};
     add_op(world, op, depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", inputs, 3, net_tensor(&world->net, &out, NULL));
+}
+
+static void add_pool(struct world *world)
+{
+    bool average = below(world, 2);
+    int32_t in = pick(world, 4);
+    const struct mica_tensor *t = tensor(world, in);
+    struct mica_op op = {.kind = average ? MICA_OP_AVERAGE_POOL_2D : MICA_OP_MAX_POOL_2D};
+    if (!random_window(world, t, &op.window))
+        return;
+    struct mica_window *w = &op.window;
+    if (w->dilation_x > 1 || w->dilation_y > 1)
+        return;
+    struct spec out = conv_output(world, t, w, t->dims[3]);
+    out.scale = t->quant.scale[0];
+    out.zero_point = t->quant.zero_point[0];
+    if (out.dims[0] * out.dims[1] * out.dims[2] * out.dims[3] <= 2 * MAX_VALUES)
+        add_op(world, op, average ? "AVERAGE_POOL_2D" : "MAX_POOL_2D", &in, 1, net_tensor(&world->net, &out, NULL));
 }
 
 static void add_fully_connected(struct world *world)
@@ -298,6 +336,60 @@ static void add_addition(struct world *world)
     add_op(world, op, "ADD", inputs, 2, net_tensor(&world->net, &out, NULL));
 }
 
+/* The shape of a tensor with some dimensions of one element. */
+static struct spec thinned(struct world *world, int32_t index)
+{
+    struct spec spec = spec_like(world, index);
+    for (uint32_t i = 0; i < spec.rank; i++)
+        if (below(world, 2))
+            spec.dims[i] = 1;
+    return spec;
+}
+
+/* Two tensors that broadcast, one of them constant now and then: extremes, which are exact, or a sum. */
+static void add_broadcast(struct world *world)
+{
+    static const enum mica_op_kind kinds[] = {MICA_OP_MAXIMUM, MICA_OP_MINIMUM, MICA_OP_ADD};
+    static const char *const types[] = {"MAXIMUM", "MINIMUM", "ADD"};
+    uint32_t kind = below(world, 3);
+    int32_t whole = pick(world, 0);
+    struct spec out = spec_like(world, whole), thin = thinned(world, whole);
+    int32_t other = kind < 2 && below(world, 3) == 0 ? any_weights(world, &thin) : new_input(world, &thin);
+    bool swapped = below(world, 2);
+    const int32_t inputs[] = {swapped ? other : whole, swapped ? whole : other};
+    if (kind == 2)
+        out.scale = scale_near(world, 1.5 * (double)out.scale);
+    add_op(world, (struct mica_op){.kind = kinds[kind]}, types[kind], inputs, 2, net_tensor(&world->net, &out, NULL));
+}
+
+/* Functions of one value; those that TFLite has for int8 alone come last. */
+static void add_function(struct world *world)
+{
+    static const struct {
+        enum mica_op_kind kind;
+        const char *type;
+    } functions[] = {{MICA_OP_LOGISTIC, "LOGISTIC"},
+                     {MICA_OP_TANH, "TANH"},
+                     {MICA_OP_HARD_SWISH, "HARD_SWISH"},
+                     {MICA_OP_LEAKY_RELU, "LEAKY_RELU"},
+                     {MICA_OP_RELU6, "RELU6"},
+                     {MICA_OP_ELU, "ELU"},
+                     {MICA_OP_EXP, "EXP"},
+                     {MICA_OP_ABS, "ABS"}};
+    uint32_t function = below(world, world->type == MICA_TYPE_INT8 ? 8 : 5);
+    struct mica_op op = {.kind = functions[function].kind, .alpha = (float)between(world, 0, 30) / 20 - 0.5f};
+    int32_t in = pick(world, 0);
+    struct spec out = spec_like(world, in);
+    if (op.kind == MICA_OP_LOGISTIC || op.kind == MICA_OP_TANH) { /* TFLite wants no others */
+        out.scale = op.kind == MICA_OP_TANH ? 1.0f / 128 : 1.0f / 256;
+        out.zero_point = (op.kind == MICA_OP_TANH ? 128 : 0) - (world->type == MICA_TYPE_INT8 ? 128 : 0);
+    } else {
+        out.scale = scale_near(world, (double)out.scale);
+        out.zero_point = any_zero_point(world);
+    }
+    add_op(world, op, functions[function].type, &in, 1, net_tensor(&world->net, &out, NULL));
+}
+
 static void add_concatenation(struct world *world)
 {
     int32_t inputs[4], channels = 0, first = pick(world, 4);
@@ -316,7 +408,7 @@ static void add_concatenation(struct world *world)
         inputs[at] = other;
     }
     out.dims[3] = channels;
-    if (channels * out.dims[1] * out.dims[2] > 2 * MAX_VALUES)
+    if (channels * out.dims[0] * out.dims[1] * out.dims[2] > 2 * MAX_VALUES)
         return;
     struct mica_op op = {.kind = MICA_OP_CONCATENATION, .axis = 3};
     add_op(world, op, "CONCATENATION", inputs, count, net_tensor(&world->net, &out, NULL));
@@ -331,7 +423,7 @@ static void add_pad(struct world *world)
         amounts[i] = (int32_t)below(world, 5);
     out.dims[1] += amounts[2] + amounts[3];
     out.dims[2] += amounts[4] + amounts[5];
-    if (out.dims[1] * out.dims[2] * out.dims[3] > 2 * MAX_VALUES)
+    if (out.dims[0] * out.dims[1] * out.dims[2] * out.dims[3] > 2 * MAX_VALUES)
         return;
     const int32_t inputs[] = {in, net_tensor(&world->net, &spec, amounts)};
     add_op(world, (struct mica_op){.kind = MICA_OP_PAD}, "PAD", inputs, 2, net_tensor(&world->net, &out, NULL));
@@ -351,7 +443,7 @@ static void add_reshape(struct world *world)
     struct spec out = spec_like(world, in);
     int32_t size = (int32_t)tensor(world, in)->bytes;
     int32_t a = some_divisor(world, size), b = some_divisor(world, size / a), last = size / a / b;
-    const int32_t four[] = {1, a, b, last}, keep[] = {1, out.dims[2], out.dims[1], out.dims[3]};
+    const int32_t four[] = {1, a, b, last}, keep[] = {out.dims[0], out.dims[2], out.dims[1], out.dims[3]};
     bool same_channels = out.rank == 4 && below(world, 3) == 0;
     if (below(world, 4) == 0) {
         out.rank = 2;
@@ -366,7 +458,7 @@ static void add_reshape(struct world *world)
 
 static void grow(struct world *world)
 {
-    switch (below(world, 12)) {
+    switch (below(world, 18)) {
     case 0:
     case 1:
     case 2:
@@ -389,6 +481,18 @@ static void grow(struct world *world)
         break;
     case 10:
         add_pad(world);
+        break;
+    case 11:
+    case 12:
+        add_function(world);
+        break;
+    case 13:
+    case 14:
+        add_broadcast(world);
+        break;
+    case 15:
+    case 16:
+        add_pool(world);
         break;
     default:
         add_reshape(world);
@@ -575,19 +679,25 @@ static void random_graphs_equal_the_cpu(void **state)
     (void)state;
     struct mica_log log = {.sink = print_error_message, .level = MICA_LOG_ERROR};
     struct mica_winsys *winsys;
-    uint32_t kinds[MICA_OP_DETECTION_POSTPROCESS + 1] = {0};
+    uint32_t kinds[KINDS] = {0};
     assert_int_equal(mica_winsys_sim_create(subject->chip, NULL, &log, &winsys), 0);
     for (unsigned seed = first_seed; seed < first_seed + seed_count; seed++) {
         struct world world = {.random = {seed * UINT64_C(7919)}};
         print_message("seed %u\r", seed);
         run_seed(&world, winsys);
-        for (unsigned i = 0; i <= MICA_OP_DETECTION_POSTPROCESS; i++)
+        for (unsigned i = 0; i < KINDS; i++)
             kinds[i] += world.kinds[i];
     }
     winsys->destroy(winsys);
-    print_message("conv %u, depthwise %u, fully connected %u, add %u, concatenation %u, pad %u, reshape %u\n",
+    uint32_t functions = kinds[MICA_OP_LOGISTIC] + kinds[MICA_OP_TANH] + kinds[MICA_OP_HARD_SWISH] +
+                         kinds[MICA_OP_LEAKY_RELU] + kinds[MICA_OP_RELU6] + kinds[MICA_OP_ELU] + kinds[MICA_OP_EXP] +
+                         kinds[MICA_OP_ABS];
+    print_message("conv %u, depthwise %u, fully connected %u, add %u, concatenation %u, pad %u, reshape %u, "
+                  "functions %u, extremes %u, pools %u\n",
                   kinds[MICA_OP_CONV_2D], kinds[MICA_OP_DEPTHWISE_CONV_2D], kinds[MICA_OP_FULLY_CONNECTED],
-                  kinds[MICA_OP_ADD], kinds[MICA_OP_CONCATENATION], kinds[MICA_OP_PAD], kinds[MICA_OP_RESHAPE]);
+                  kinds[MICA_OP_ADD], kinds[MICA_OP_CONCATENATION], kinds[MICA_OP_PAD], kinds[MICA_OP_RESHAPE],
+                  functions, kinds[MICA_OP_MAXIMUM] + kinds[MICA_OP_MINIMUM],
+                  kinds[MICA_OP_AVERAGE_POOL_2D] + kinds[MICA_OP_MAX_POOL_2D]);
 }
 
 int main(int argc, char **argv)

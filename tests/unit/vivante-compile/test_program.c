@@ -81,7 +81,8 @@ static int32_t conv(struct net *net, int32_t in, const struct spec *out, bool de
     return index;
 }
 
-/* conv -> depthwise -> add -> concatenation with the first -> pad -> strided conv -> reshape -> fully connected */
+/* conv -> depthwise -> add -> concatenation with the first -> pad -> strided conv -> hard swish -> product with the
+   conv -> maximum with a constant row -> reshape -> fully connected */
 static void build(struct subject *subject)
 {
     struct net *net = &subject->net;
@@ -110,8 +111,16 @@ static void build(struct subject *subject)
     const int32_t pad[] = {joined, net_tensor(net, &amounts, pads)};
     int32_t bordered = net_tensor(net, &padded, NULL), vector = net_tensor(net, &flat, NULL);
     net_op(net, (struct mica_op){.kind = MICA_OP_PAD}, "PAD", pad, 2, bordered);
-    int32_t halved = conv(net, bordered, &small, false, 2);
-    net_op(net, (struct mica_op){.kind = MICA_OP_RESHAPE}, "RESHAPE", &halved, 1, vector);
+    int32_t halved = conv(net, bordered, &small, false, 2), curved = net_tensor(net, &small, NULL);
+    net_op(net, (struct mica_op){.kind = MICA_OP_HARD_SWISH}, "HARD_SWISH", &halved, 1, curved);
+    struct spec row = small;
+    row.dims[1] = 1;
+    const int32_t factors[] = {curved, halved};
+    int32_t product = net_tensor(net, &small, NULL), raised = net_tensor(net, &small, NULL);
+    const int32_t sides[] = {product, net_tensor(net, &row, weights)};
+    net_op(net, (struct mica_op){.kind = MICA_OP_MUL}, "MUL", factors, 2, product);
+    net_op(net, (struct mica_op){.kind = MICA_OP_MAXIMUM}, "MAXIMUM", sides, 2, raised);
+    net_op(net, (struct mica_op){.kind = MICA_OP_RESHAPE}, "RESHAPE", &raised, 1, vector);
     const int32_t full[] = {vector, net_tensor(net, &filter, weights)};
     int32_t out = net_tensor(net, &end, NULL);
     net_op(net, (struct mica_op){.kind = MICA_OP_FULLY_CONNECTED}, "FULLY_CONNECTED", full, 2, out);
@@ -120,6 +129,55 @@ static void build(struct subject *subject)
         if (viv_supports(chip, net->graph, i, reason, sizeof(reason)))
             fail_msg("operation %u: %s", i, reason);
     const int32_t outputs[] = {out, sum};
+    partition_init(&subject->partition, net, &in, 1, outputs, 2);
+}
+
+static int32_t pool(struct net *net, enum mica_op_kind kind, const char *type, int32_t in, int32_t stride)
+{
+    const struct mica_tensor *t = &net->graph->tensors[in];
+    struct spec out = {MICA_TYPE_UINT8, 0.02f, 10, 4, {t->dims[0], t->dims[1] / stride, t->dims[2], t->dims[3]}};
+    struct mica_op op = {.kind = kind, .window = {3, 2, 1, stride, 1, 1, {1, 0, 1, stride == 1}, MICA_ACT_RELU6, 1}};
+    int32_t index = net_tensor(net, &out, NULL);
+    net_op(net, op, type, &in, 1, index);
+    return index;
+}
+
+/* Two images: strided conv -> average with padding -> maximum of 2x3, step 2x1 -> bilinear by 4/3 -> padded channels
+   -> mean over channels and columns, maximum over rows */
+static void build_windows(struct subject *subject)
+{
+    struct net *net = &subject->net;
+    static const int32_t pads[] = {0, 0, 0, 0, 0, 0, 3, 0}, mean_axes[] = {2, 3}, rows = 1;
+    struct spec image = {MICA_TYPE_UINT8, 0.02f, 10, 4, {2, 18, 18, 3}}, deep = image, large, wide;
+    struct spec amounts = {.type = MICA_TYPE_INT32, .rank = 2, .dims = {4, 2}};
+    struct spec two = {.type = MICA_TYPE_INT32, .rank = 1, .dims = {2}}, one = two;
+    one.dims[0] = 1;
+    net_open(net);
+    int32_t in = net_tensor(net, &image, NULL);
+    deep.dims[1] = deep.dims[2] = 6;
+    deep.dims[3] = 16;
+    int32_t a = conv(net, in, &deep, false, 3);
+    int32_t b = pool(net, MICA_OP_AVERAGE_POOL_2D, "AVERAGE_POOL_2D", a, 1);
+    int32_t c = pool(net, MICA_OP_MAX_POOL_2D, "MAX_POOL_2D", b, 2);
+    large = deep;
+    large.dims[1] = 4;
+    large.dims[2] = 8;
+    wide = large;
+    wide.dims[3] = 19;
+    const int32_t sizes[] = {4, 8};
+    int32_t d = net_tensor(net, &large, NULL), e = net_tensor(net, &wide, NULL);
+    const int32_t resize[] = {c, net_tensor(net, &two, sizes)}, pad[] = {d, net_tensor(net, &amounts, pads)};
+    net_op(net, (struct mica_op){.kind = MICA_OP_RESIZE_BILINEAR}, "RESIZE_BILINEAR", resize, 2, d);
+    net_op(net, (struct mica_op){.kind = MICA_OP_PAD}, "PAD", pad, 2, e);
+    struct spec means = {MICA_TYPE_UINT8, 0.03f, 5, 2, {2, 4}}, most = {MICA_TYPE_UINT8, 0.02f, 10, 3, {2, 8, 19}};
+    const int32_t mean[] = {e, net_tensor(net, &two, mean_axes)}, extreme[] = {e, net_tensor(net, &one, &rows)};
+    const int32_t outputs[] = {net_tensor(net, &means, NULL), net_tensor(net, &most, NULL)};
+    net_op(net, (struct mica_op){.kind = MICA_OP_MEAN}, "MEAN", mean, 2, outputs[0]);
+    net_op(net, (struct mica_op){.kind = MICA_OP_REDUCE_MIN}, "REDUCE_MIN", extreme, 2, outputs[1]);
+    char reason[256];
+    for (uint32_t i = 0; i < net->graph->op_count; i++)
+        if (net->graph->ops[i].problem || viv_supports(chip, net->graph, i, reason, sizeof(reason)))
+            fail_msg("operation %u: %s", i, net->graph->ops[i].problem ? net->graph->ops[i].problem : reason);
     partition_init(&subject->partition, net, &in, 1, outputs, 2);
 }
 
@@ -137,10 +195,10 @@ static struct mica_program *compile(struct subject *subject, struct mica_threads
     return program;
 }
 
-static void run_out_of_memory(const struct mica_compile_options *options)
+static void run_out_of_memory(void (*make)(struct subject *subject), const struct mica_compile_options *options)
 {
     struct subject subject;
-    build(&subject);
+    make(&subject);
     long allowance = 0;
     for (int result = -1; result; allowance++) {
         struct mica_program *program = NULL;
@@ -159,9 +217,10 @@ static void run_out_of_memory(const struct mica_compile_options *options)
 static void run_out_of_memory_twice(void)
 {
     const struct mica_compile_options size = {.optimize_size = true}, on_chip = {.on_chip = true};
-    run_out_of_memory(NULL);
-    run_out_of_memory(&size);
-    run_out_of_memory(&on_chip);
+    run_out_of_memory(build, NULL);
+    run_out_of_memory(build, &size);
+    run_out_of_memory(build, &on_chip);
+    run_out_of_memory(build_windows, NULL);
 }
 
 static void running_out_of_memory_is_an_error_and_nothing_else(void **state)
@@ -245,9 +304,9 @@ static void what_is_not_supported_is_not_compiled(void **state)
     struct subject subject;
     build(&subject);
     struct mica_program *program;
-    subject.net.graph->ops[1].window.stride_x = 3;
+    subject.net.graph->ops[1].window.kernel_x = 97;
     assert_int_equal(viv_compile(chip, &subject.partition, NULL, NULL, &subject.net.log, &program), -ENOTSUP);
-    assert_non_null(strstr(subject.net.log.last_error, "stride 3x1"));
+    assert_non_null(strstr(subject.net.log.last_error, "larger than 96x96"));
     drop(&subject);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Concatenation. Along rows, or along channels at multiples of sixteen, each input has its place in the output: it is
- * computed there, or copied. Other channels come side by side into one cube first, from where a 1x1 convolution takes
- * each one. Columns: each input is widened to the output's width by zero points on its right; read from so many pixels
- * before, it stands in its columns, zero points everywhere else, and all are added. All exact but for the rounding of
- * inputs with another scale.
+ * Concatenation; PACK is one of inputs that have got a dimension. Along rows, or along channels at multiples of
+ * sixteen, each input has its place in the output: it is computed there, or copied. Other channels come side by side
+ * into one cube first, from where a 1x1 convolution takes each one. Columns: each input is widened to the output's
+ * width by zero points on its right; read from so many pixels before, it stands in its columns, zero points everywhere
+ * else, and all are added. All exact but for the rounding of inputs with another scale.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,9 @@
 #include "npu/rockchip/compile/dpu_task.h"
 #include "npu/rockchip/compile/move.h"
 #include "npu/rockchip/compile/refuse.h"
+#include "npu/rockchip/compile/relayout.h"
 #include "npu/rockchip/compile/select.h"
+#include "npu/rockchip/compile/views.h"
 #include "util/checked.h"
 
 enum way {
@@ -23,11 +25,24 @@ enum way {
     WAY_COLUMNS,
 };
 
+/* An input as a part of the output: of PACK with the dimension that it gets. */
+static struct rk_shape shape_of(const struct mica_graph *graph, const struct mica_op *op, uint32_t i)
+{
+    struct mica_tensor part = *mica_op_input(graph, op, i);
+    if (op->kind != MICA_OP_PACK)
+        return rk_shape_of(&part);
+    for (uint32_t d = part.rank; d > (uint32_t)op->axis; d--)
+        part.dims[d] = part.dims[d - 1];
+    part.dims[op->axis] = 1;
+    part.rank++;
+    return rk_shape_of(&part);
+}
+
 /* Do all inputs begin at multiples of the channel step? */
 static bool are_aligned(const struct mica_graph *graph, const struct mica_op *op)
 {
     for (uint32_t i = 0; i + 1 < op->input_count; i++)
-        if (rk_shape_of(mica_op_input(graph, op, i)).c % RK_CHANNEL_STEP)
+        if (shape_of(graph, op, i).c % RK_CHANNEL_STEP)
             return false;
     return true;
 }
@@ -55,7 +70,7 @@ static uint32_t lanes_of(const struct mica_graph *graph, const struct mica_op *o
 {
     uint64_t lanes = 0;
     for (uint32_t i = 0; i < op->input_count; i++)
-        lanes += mica_align(rk_shape_of(mica_op_input(graph, op, i)).c, RK_CHANNEL_STEP);
+        lanes += mica_align(shape_of(graph, op, i).c, RK_CHANNEL_STEP);
     return lanes > UINT32_MAX ? UINT32_MAX : (uint32_t)lanes;
 }
 
@@ -66,10 +81,12 @@ static struct rk_cube with_channels(struct rk_shape shape, uint32_t channels)
 }
 
 /* An input as wide as the output, zero points on its right. */
-static struct rk_ones widened(const struct mica_tensor *in, const struct mica_tensor *out, uint32_t op)
+static struct rk_ones widened(const struct mica_graph *graph, uint32_t op_index, uint32_t i)
 {
-    struct rk_ones ones =
-        rk_ones_identity(op, (struct rk_cube){.shape = rk_shape_of(in)}, (struct rk_cube){.shape = rk_shape_of(out)});
+    const struct mica_op *op = &graph->ops[op_index];
+    const struct mica_tensor *in = mica_op_input(graph, op, i), *out = mica_op_output(graph, op, 0);
+    struct rk_ones ones = rk_ones_identity(op_index, (struct rk_cube){.shape = shape_of(graph, op, i)},
+                                           (struct rk_cube){.shape = rk_shape_of(out)});
     ones.factor = factor_of(in, out);
     ones.in_zero = rk_stored_zero(in);
     ones.out_zero = rk_stored_zero(out);
@@ -77,19 +94,22 @@ static struct rk_ones widened(const struct mica_tensor *in, const struct mica_te
 }
 
 /* One input: can it be brought to the output's quantization and place? */
-static const char *input_problem(const struct rk_chip *chip, const struct mica_tensor *in,
-                                 const struct mica_tensor *out, enum way way)
+static const char *input_problem(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index,
+                                 uint32_t i, enum way way)
 {
+    const struct mica_op *op = &graph->ops[op_index];
+    const struct mica_tensor *in = mica_op_input(graph, op, i), *out = mica_op_output(graph, op, 0);
+    struct rk_shape own = rk_shape_of(in), part = shape_of(graph, op, i);
     double factor = factor_of(in, out);
     if (in->type != out->type)
         return "input and output mix uint8 and int8";
     if (!rk_requantize_possible(factor))
         return "its scale is too large for the output's";
     if (way == WAY_COLUMNS) {
-        struct rk_ones ones = widened(in, out, 0);
+        struct rk_ones ones = widened(graph, op_index, i);
         return rk_ones_problem(chip, &ones);
     }
-    return NULL;
+    return own.c == part.c ? NULL : rk_relayout_problem(chip, own, part.c);
 }
 
 /* The factors of all output channels. */
@@ -98,7 +118,7 @@ static void fill_factors(const struct mica_graph *graph, const struct mica_op *o
     uint32_t o = 0;
     for (uint32_t i = 0; i < op->input_count; i++) {
         const struct mica_tensor *in = mica_op_input(graph, op, i);
-        for (uint32_t c = 0; c < rk_shape_of(in).c; c++)
+        for (uint32_t c = 0; c < shape_of(graph, op, i).c; c++)
             factor[o++] = factor_of(in, mica_op_output(graph, op, 0));
     }
 }
@@ -114,7 +134,7 @@ static const char *selection_problem(const struct rk_chip *chip, const struct mi
     uint32_t count = 0;
     for (uint32_t i = 0; i < op->input_count && !problem; i++) {
         const struct mica_tensor *in = mica_op_input(graph, op, i);
-        for (uint32_t c = 0; c < rk_shape_of(in).c && !problem; c++) {
+        for (uint32_t c = 0; c < shape_of(graph, op, i).c && !problem; c++) {
             factors[count++] = factor_of(in, mica_op_output(graph, op, 0));
             if (count == RK_CHANNEL_STEP) {
                 problem = rk_factors_problem(factors, count, NULL);
@@ -125,22 +145,36 @@ static const char *selection_problem(const struct rk_chip *chip, const struct mi
     return problem || !count ? problem : rk_factors_problem(factors, count, NULL);
 }
 
-int rk_supports_concatenation(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index,
-                              char *reason, size_t size)
+int rk_check_concatenation(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index,
+                           bool in_sequence, char *reason, size_t size)
 {
     const struct mica_op *op = &graph->ops[op_index];
     if (rk_check_tensors(graph, op, 0, op->input_count, reason, size))
         return -ENOTSUP;
-    enum way way = way_of(graph, op);
+    enum way way = in_sequence ? WAY_PIXELS : way_of(graph, op);
     if (way == WAY_NONE)
         return rk_refuse(reason, size, "it concatenates along dimension %d, before rows of an image", op->axis);
     for (uint32_t i = 0; i < op->input_count; i++) {
-        const char *problem = input_problem(chip, mica_op_input(graph, op, i), mica_op_output(graph, op, 0), way);
+        const char *problem = input_problem(chip, graph, op_index, i, way);
         if (problem)
             return rk_refuse(reason, size, "input %u can't be concatenated: %s", i, problem);
     }
     const char *problem = way == WAY_SELECTED_CHANNELS ? selection_problem(chip, graph, op) : NULL;
     return problem ? rk_refuse(reason, size, "%s", problem) : 0;
+}
+
+int rk_supports_concatenation(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index,
+                              char *reason, size_t size)
+{
+    const struct mica_op *op = &graph->ops[op_index];
+    int error = rk_check_concatenation(chip, graph, op_index, false, reason, size);
+    if (error != -ENOTSUP || op->problem || !rk_is_sequence(graph, op))
+        return error;
+    char other[256];
+    if (rk_check_concatenation(chip, graph, op_index, true, other, sizeof(other)))
+        return error;
+    int unseen = rk_nobody_looks(chip, graph, op->outputs[0], NULL);
+    return unseen < 0 ? unseen : unseen ? 0 : error;
 }
 
 /* ---- lowering --------------------------------------------------------------------- */
@@ -153,6 +187,22 @@ struct concatenation {
     struct rk_cube out;
 };
 
+/* The value of an input in the shape of its part of the output. */
+static int value_of(const struct concatenation *c, uint32_t i, struct rk_cube *cube)
+{
+    struct rk_shape shape = shape_of(c->plan->graph, c->op, i);
+    struct rk_cube in;
+    int error = rk_plan_value(c->plan, (uint32_t)c->op->inputs[i], &in);
+    if (error)
+        return error;
+    if (in.shape.c == shape.c) {
+        *cube = c->op->kind == MICA_OP_PACK ? rk_cube_reshaped(c->plan, in, shape.w, shape.h) : in;
+        return 0;
+    }
+    error = rk_plan_cube(c->plan, shape, cube);
+    return error ? error : rk_lower_relayout(c->plan, c->op_index, in, *cube);
+}
+
 /* Each input at its place: behind `*at` pixels or channels. */
 static int lower_places(const struct concatenation *c, bool channels)
 {
@@ -160,9 +210,9 @@ static int lower_places(const struct concatenation *c, bool channels)
     int error = 0;
     for (uint32_t i = 0; !error && i < c->op->input_count; i++) {
         const struct mica_tensor *in = mica_op_input(c->plan->graph, c->op, i);
-        struct rk_shape shape = rk_shape_of(in);
+        struct rk_shape shape = shape_of(c->plan->graph, c->op, i);
         struct rk_cube cube, place;
-        error = rk_plan_value(c->plan, (uint32_t)c->op->inputs[i], &cube);
+        error = value_of(c, i, &cube);
         if (error)
             break;
         if (channels) {
@@ -185,9 +235,9 @@ static int gather(const struct concatenation *c, struct rk_cube joint, uint32_t 
     int error = 0;
     for (uint32_t i = 0; !error && i < c->op->input_count; i++) {
         const struct mica_tensor *in = mica_op_input(c->plan->graph, c->op, i);
-        uint32_t channels = rk_shape_of(in).c;
+        uint32_t channels = shape_of(c->plan->graph, c->op, i).c;
         struct rk_cube cube;
-        error = rk_plan_value(c->plan, (uint32_t)c->op->inputs[i], &cube);
+        error = value_of(c, i, &cube);
         if (!error)
             error =
                 rk_lower_place(c->plan, c->op_index, cube, 0, rk_cube_channels(c->plan, joint, lane, channels), 0, 1);
@@ -243,9 +293,8 @@ static int lower_columns(const struct concatenation *c)
     uint32_t column = 0;
     int error = 0;
     for (uint32_t i = 0; !error && i < c->op->input_count; i++) {
-        const struct mica_tensor *in = mica_op_input(c->plan->graph, c->op, i);
-        struct rk_ones ones = widened(in, c->tensor, c->op_index);
-        error = rk_plan_value(c->plan, (uint32_t)c->op->inputs[i], &ones.in);
+        struct rk_ones ones = widened(c->plan->graph, c->op_index, i);
+        error = value_of(c, i, &ones.in);
         ones.out = c->out;
         if (!error && i > 0)
             error = rk_plan_cube(c->plan, c->out.shape, &ones.out);
@@ -253,15 +302,30 @@ static int lower_columns(const struct concatenation *c)
             error = rk_lower_ones(c->plan, &ones);
         if (!error && i > 0)
             error = add_columns(c, ones.out, column);
-        column += rk_shape_of(in).w;
+        column += shape_of(c->plan->graph, c->op, i).w;
     }
     return error;
+}
+
+/* Is one of the inputs not in the shape of its tensor? */
+static bool has_views(const struct rk_plan *plan, const struct mica_op *op)
+{
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const struct rk_value *value = &plan->values[op->inputs[i]];
+        if (value->piece_count || (value->cube.at.storage != RK_NONE &&
+                                   value->cube.shape.c != rk_shape_of(mica_op_input(plan->graph, op, i)).c))
+            return true;
+    }
+    return false;
 }
 
 int rk_lower_concatenation(struct rk_plan *plan, uint32_t op_index)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
     struct concatenation c = {plan, op, op_index, mica_op_output(plan->graph, op, 0), {.packed = false}};
+    char reason[256];
+    if (has_views(plan, op) || rk_check_concatenation(plan->chip, plan->graph, op_index, false, reason, sizeof(reason)))
+        return rk_lower_sequence(plan, op_index);
     int error = rk_plan_result(plan, (uint32_t)op->outputs[0], &c.out);
     if (error)
         return error;

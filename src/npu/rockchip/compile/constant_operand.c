@@ -110,6 +110,12 @@ static int lower_bound(struct rk_plan *plan, const struct operand *operand, stru
     return rk_lower_table(plan, operand->e->op, in, out, table);
 }
 
+int rk_lower_constant_product(struct rk_plan *plan, const struct rk_elementwise *e)
+{
+    struct operand operand;
+    return find_operand(plan, e, &operand) ? lower_product(plan, &operand, e->a, e->out) : 0;
+}
+
 int rk_lower_constant_operand(struct rk_plan *plan, const struct rk_elementwise *e)
 {
     struct operand operand;

@@ -12,4 +12,7 @@
 bool rk_has_constant_operand(const struct rk_plan *plan, const struct rk_elementwise *elementwise);
 int rk_lower_constant_operand(struct rk_plan *plan, const struct rk_elementwise *elementwise);
 
+/* A product of which rk_has_constant_operand() is true, with input 0 in e->a and the result to e->out. */
+int rk_lower_constant_product(struct rk_plan *plan, const struct rk_elementwise *e);
+
 #endif

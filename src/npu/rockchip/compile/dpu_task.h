@@ -80,6 +80,9 @@ int rk_dpu_lower(struct rk_plan *plan, const struct rk_dpu_task *task);
  */
 const char *rk_elementwise_problem(const struct rk_elementwise *elementwise);
 
+/* What the unit makes of two stored values by ADD or SUB without a clamp. */
+int32_t rk_elementwise_sum(const struct rk_elementwise *elementwise, int32_t a, int32_t b);
+
 /* One task: the same values at another place; with another quantization, each within 1. */
 int rk_lower_copy(struct rk_plan *plan, uint32_t op, struct rk_cube in, struct rk_cube out);
 int rk_lower_requantize(struct rk_plan *plan, uint32_t op, struct rk_cube in, int32_t in_zero, struct rk_cube out,

@@ -94,6 +94,15 @@ static struct rk_dpu_stages stages_of(const struct rk_elementwise *e)
     return stages;
 }
 
+int32_t rk_elementwise_sum(const struct rk_elementwise *e, int32_t a, int32_t b)
+{
+    struct rk_dpu_stages stages = stages_of(e);
+    int64_t v = rk_scale_apply((int64_t)a + stages.a_offset, stages.a_scale) +
+                rk_scale_apply((int64_t)b + stages.b_offset, stages.b_scale);
+    v = rk_scale_apply(v, stages.out_scale) + stages.out_offset;
+    return v < INT8_MIN ? INT8_MIN : v > INT8_MAX ? INT8_MAX : (int32_t)v;
+}
+
 /* The vendor's main cube of a sum is the one of the smaller scale. */
 static bool swaps(const struct rk_elementwise *e)
 {

@@ -8,6 +8,7 @@
 #include "npu/rockchip/compile/constant_operand.h"
 #include "npu/rockchip/compile/dpu_task.h"
 #include "npu/rockchip/compile/fusion.h"
+#include "npu/rockchip/compile/operand.h"
 #include "npu/rockchip/compile/refuse.h"
 #include "util/checked.h"
 
@@ -64,17 +65,14 @@ static bool repeats(struct rk_shape from, struct rk_shape to)
     return (from.h == to.h || from.h == 1) && (from.w == to.w || from.w == 1) && (from.c == to.c || from.c == 1);
 }
 
-int rk_supports_elementwise(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index, char *reason,
-                            size_t size)
+int rk_check_operands(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index, char *reason,
+                      size_t size)
 {
     const struct mica_op *op = &graph->ops[op_index];
     if (rk_check_tensors(graph, op, 0, 2, reason, size))
         return -ENOTSUP;
     const struct mica_tensor *out = mica_op_output(graph, op, 0);
-    struct rk_elementwise e = describe(graph, op_index);
-    const char *problem = rk_elementwise_problem(&e);
-    if (problem)
-        return rk_refuse(reason, size, "%s", problem);
+    const char *problem;
     for (uint32_t i = 0; i < 2; i++) {
         const struct mica_tensor *in = mica_op_input(graph, op, i);
         struct rk_shape from = rk_shape_of(in), to = rk_shape_of(out);
@@ -87,6 +85,17 @@ int rk_supports_elementwise(const struct rk_chip *chip, const struct mica_graph 
             return rk_refuse(reason, size, "input %u can't be broadcast: %s", i, problem);
     }
     return 0;
+}
+
+int rk_supports_elementwise(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index, char *reason,
+                            size_t size)
+{
+    int error = rk_check_operands(chip, graph, op_index, reason, size);
+    if (error)
+        return error;
+    struct rk_elementwise e = describe(graph, op_index);
+    const char *problem = rk_elementwise_problem(&e);
+    return problem ? rk_refuse(reason, size, "%s", problem) : 0;
 }
 
 /* ---- constants ---------------------------------------------------------------- */
@@ -130,7 +139,7 @@ static int expand(struct rk_plan *plan, const struct mica_tensor *in, const stru
 
 /* ---- lowering ------------------------------------------------------------------- */
 
-static int operand(struct rk_plan *plan, uint32_t op_index, uint32_t input, struct rk_cube *cube)
+int rk_lower_operand(struct rk_plan *plan, uint32_t op_index, uint32_t input, struct rk_cube *cube)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
     const struct mica_tensor *in = mica_op_input(plan->graph, op, input), *out = mica_op_output(plan->graph, op, 0);
@@ -162,9 +171,9 @@ int rk_lower_elementwise_op(struct rk_plan *plan, uint32_t op_index)
         return done;
     if (rk_has_constant_operand(plan, &e))
         return rk_lower_constant_operand(plan, &e);
-    int error = operand(plan, op_index, 0, &e.a);
+    int error = rk_lower_operand(plan, op_index, 0, &e.a);
     if (!error)
-        error = operand(plan, op_index, 1, &e.b);
+        error = rk_lower_operand(plan, op_index, 1, &e.b);
     if (!error)
         error = rk_plan_result(plan, (uint32_t)plan->graph->ops[op_index].outputs[0], &e.out);
     return error ? error : rk_lower_elementwise(plan, &e);

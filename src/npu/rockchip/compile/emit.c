@@ -32,6 +32,17 @@ static uint64_t program_bytes(const struct rk_plan *plan)
     return bytes;
 }
 
+/* Entries that the outputs need: one for each piece of their values. */
+static size_t output_pieces(const struct rk_plan *plan)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < plan->partition->output_count; i++) {
+        uint32_t pieces = plan->values[plan->partition->outputs[i]].piece_count;
+        count += pieces ? pieces : 1;
+    }
+    return count;
+}
+
 static int allocate(struct emitter *emitter)
 {
     const struct rk_plan *plan = emitter->plan;
@@ -44,7 +55,7 @@ static int allocate(struct emitter *emitter)
         relocs += plan->tasks[i].use_count;
     program->relocs = mica_new_array(relocs, sizeof(*program->relocs));
     program->inputs = mica_new_array(partition->input_count, sizeof(*program->inputs));
-    program->outputs = mica_new_array(partition->output_count, sizeof(*program->outputs));
+    program->outputs = mica_new_array(output_pieces(plan), sizeof(*program->outputs));
     program->jobs = mica_new_array(plan->task_count, sizeof(*program->jobs));
     program->submits = mica_new_array(emitter->schedule.batch_count, sizeof(*program->submits));
     program->buffers = mica_new_array((size_t)RK_BUFFER_EXTERNAL + plan->external_count, sizeof(*program->buffers));
@@ -193,12 +204,12 @@ static int emit_batch(struct emitter *emitter, const struct rk_batch *batch)
 
 /* ---- inputs and outputs ------------------------------------------------------- */
 
-static struct mica_program_io io_of(const struct emitter *emitter, uint32_t tensor)
+static struct mica_program_io io_of(const struct emitter *emitter, uint32_t tensor, const struct rk_cube *cube)
 {
     const struct rk_plan *plan = emitter->plan;
     const struct mica_tensor *t = &plan->graph->tensors[tensor];
-    const struct rk_cube *cube = &plan->values[tensor].cube;
-    struct mica_program_io io = {.tensor = tensor, .size = t->bytes, .flip_sign = t->type == MICA_TYPE_UINT8};
+    struct mica_program_io io = {.tensor = tensor, .flip_sign = t->type == MICA_TYPE_UINT8};
+    io.size = (uint64_t)cube->shape.w * cube->shape.h * cube->shape.c;
     io.buffer = locate(emitter, cube->at, &io.offset);
     if (!cube->packed)
         io.layout = (struct mica_program_layout){.block = plan->chip->atom,
@@ -209,14 +220,32 @@ static struct mica_program_io io_of(const struct emitter *emitter, uint32_t tens
     return io;
 }
 
+/* The tensor's bytes are those of the pieces, one behind the other. */
+static void add_output(struct emitter *emitter, uint32_t tensor)
+{
+    const struct rk_plan *plan = emitter->plan;
+    const struct rk_value *value = &plan->values[tensor];
+    struct mica_program *program = emitter->program;
+    uint64_t first = 0;
+    if (!value->piece_count)
+        program->outputs[program->output_count++] = io_of(emitter, tensor, &value->cube);
+    for (uint32_t i = 0; i < value->piece_count; i++) {
+        struct mica_program_io io = io_of(emitter, tensor, &plan->pieces[value->first_piece + i]);
+        io.first = first;
+        first += io.size;
+        program->outputs[program->output_count++] = io;
+    }
+}
+
 static void add_ios(struct emitter *emitter)
 {
     const struct mica_partition *partition = emitter->plan->partition;
     struct mica_program *program = emitter->program;
     for (uint32_t i = 0; i < partition->input_count; i++)
-        program->inputs[program->input_count++] = io_of(emitter, partition->inputs[i]);
+        program->inputs[program->input_count++] =
+            io_of(emitter, partition->inputs[i], &emitter->plan->values[partition->inputs[i]].cube);
     for (uint32_t i = 0; i < partition->output_count; i++)
-        program->outputs[program->output_count++] = io_of(emitter, partition->outputs[i]);
+        add_output(emitter, partition->outputs[i]);
 }
 
 static int emit(struct emitter *emitter)

@@ -38,7 +38,7 @@ int rk_lower_lookup(struct rk_plan *plan, uint32_t op_index)
     int8_t table[256];
     int error = rk_plan_value(plan, (uint32_t)op->inputs[0], &in);
     if (!error)
-        error = rk_plan_result(plan, (uint32_t)op->outputs[0], &out);
+        error = rk_plan_result_like(plan, (uint32_t)op->outputs[0], (uint32_t)op->inputs[0], &out);
     if (!error)
         error = mica_cpu_table(plan->graph, op, bytes);
     if (error)

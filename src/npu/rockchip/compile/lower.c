@@ -5,6 +5,7 @@
 #include "npu/rockchip/compile/dpu_task.h"
 #include "npu/rockchip/compile/layer.h"
 #include "npu/rockchip/compile/operations.h"
+#include "npu/rockchip/compile/views.h"
 
 static int lower_inputs(struct rk_plan *plan)
 {
@@ -12,7 +13,10 @@ static int lower_inputs(struct rk_plan *plan)
     int error = 0;
     for (uint32_t i = 0; !error && i < partition->input_count; i++) {
         uint32_t tensor = partition->inputs[i];
-        struct rk_shape shape = rk_shape_of(&plan->graph->tensors[tensor]);
+        struct rk_shape shape;
+        error = rk_written_shape(plan, tensor, &shape);
+        if (error)
+            break;
         struct rk_form form = rk_choose_form(plan, tensor);
         shape.w /= form.fold;
         shape.c *= form.fold;

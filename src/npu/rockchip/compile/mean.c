@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MEAN over rows and columns: a depthwise convolution with the image as its window. Windows end at 31 pixels; larger
- * images are reduced by an even divisor first, to the same scale. That step rounds by half a step at most, the mean of
- * such values is at most as far off, so that the result is within 1 of the exact one's rounding as long as half a step
- * of the input is less than TWO_STEPS of the output.
+ * MEAN over rows and columns: a depthwise convolution with the image as its window; SUM is so many times the mean.
+ * Windows end at 31 pixels; larger images are reduced by an even divisor first, to the same scale. That step rounds by
+ * half a step at most, the mean of such values is at most as far off, so that the result is within 1 of the exact one's
+ * rounding as long as half a step of the input is less than TWO_STEPS of the output.
  */
 #include "npu/rockchip/compile/mean.h"
 
@@ -11,6 +11,7 @@
 
 #include "npu/rockchip/compile/move.h"
 #include "npu/rockchip/compile/refuse.h"
+#include "npu/rockchip/compile/relayout.h"
 #include "npu/rockchip/compile/select.h"
 
 #define TWO_STEPS 0.75
@@ -150,25 +151,71 @@ int rk_lower_the_mean(struct rk_plan *plan, const struct rk_mean *mean)
     return error ? error : lower_last(plan, &ones);
 }
 
+/* ---- channels ---------------------------------------------------------------------- */
+
+/* All channels, and the pixels that are reduced too, by one convolution. */
+static struct rk_weighted sum_of(const struct rk_mean *mean)
+{
+    struct rk_weighted weighted = rk_weighted_plain(mean->op, mean->in, mean->out);
+    weighted.kernel_w = mean->columns ? mean->in.shape.w : 1;
+    weighted.kernel_h = mean->rows ? mean->in.shape.h : 1;
+    weighted.in_zero = mean->in_zero;
+    weighted.out_zero = mean->out_zero;
+    return weighted;
+}
+
+static double sum_factor(const struct rk_weighted *weighted, const struct rk_mean *mean)
+{
+    return 1.0 / ((double)weighted->kernel_w * weighted->kernel_h * weighted->in.shape.c) * mean->factor;
+}
+
+static const char *channels_problem(const struct rk_chip *chip, const struct rk_mean *mean, uint32_t channels)
+{
+    struct rk_weighted weighted = sum_of(mean);
+    double factor = sum_factor(&weighted, mean);
+    const char *problem = rk_matrix_problem(chip, &weighted);
+    if (!problem)
+        problem = rk_factors_problem(&factor, 1, NULL);
+    return problem || channels == 1 ? problem : rk_relayout_problem(chip, mean->out.shape, channels);
+}
+
+static int lower_channels(struct rk_plan *plan, const struct rk_mean *mean, struct rk_cube out)
+{
+    struct rk_weighted weighted = sum_of(mean);
+    struct rk_matrix matrix;
+    bool last = out.shape.c == 1;
+    weighted.out = rk_cube_reshaped(plan, out, mean->out.shape.w, mean->out.shape.h);
+    int error = last ? 0 : rk_plan_cube(plan, mean->out.shape, &weighted.out);
+    if (!error)
+        error = rk_matrix_new(plan, &weighted, &matrix);
+    if (error)
+        return error;
+    for (uint32_t y = 0; y < weighted.kernel_h; y++)
+        for (uint32_t x = 0; x < weighted.kernel_w; x++)
+            for (uint32_t c = 0; c < weighted.in.shape.c; c++)
+                rk_matrix_set(&matrix, 0, y, x, c, 1);
+    error = rk_lower_matrix(plan, &matrix, sum_factor(&weighted, mean));
+    return error || last ? error : rk_lower_relayout(plan, mean->op, weighted.out, out);
+}
+
 /* ---- of the graph ------------------------------------------------------------------ */
 
 /* Rows are all dimensions before the columns': reduced all, or none but those of size 1. */
-static const char *find_axes(const struct mica_tensor *in, uint32_t axes, struct rk_mean *mean)
+const char *rk_sides_of(const struct mica_tensor *in, uint32_t axes, struct rk_sides *sides)
 {
     uint32_t rank = in->rank, reduced = 0, kept = 0;
-    if (rank == 0 || (axes >> (rank - 1) & 1 && in->dims[rank - 1] != 1))
-        return "it reduces channels";
-    mean->columns = rank > 1 && axes >> (rank - 2) & 1;
+    sides->channels = rank > 0 && axes >> (rank - 1) & 1 && in->dims[rank - 1] != 1;
+    sides->columns = rank > 1 && axes >> (rank - 2) & 1;
     for (uint32_t i = 0; i + 2 < rank; i++)
         if (in->dims[i] != 1) {
             reduced += axes >> i & 1;
             kept += !(axes >> i & 1);
         }
-    mean->rows = reduced > 0;
+    sides->rows = reduced > 0;
     return reduced && kept ? "it reduces some of the dimensions before the columns and keeps others" : NULL;
 }
 
-static const char *describe(const struct mica_graph *graph, uint32_t op_index, struct rk_mean *mean)
+static const char *describe(const struct mica_graph *graph, uint32_t op_index, struct rk_mean *mean, bool *channels)
 {
     const struct mica_op *op = &graph->ops[op_index];
     const struct mica_tensor *in = mica_op_input(graph, op, 0), *out = mica_op_output(graph, op, 0);
@@ -181,11 +228,22 @@ static const char *describe(const struct mica_graph *graph, uint32_t op_index, s
         .min = INT8_MIN,
         .max = INT8_MAX,
     };
-    const char *problem = find_axes(in, op->axes, mean);
+    struct rk_sides sides = {false};
+    const char *problem = rk_sides_of(in, op->axes, &sides);
     struct rk_shape shape = mean->in.shape;
+    mean->columns = sides.columns;
+    mean->rows = sides.rows;
+    if (op->kind == MICA_OP_SUM)
+        mean->factor *=
+            (double)(mean->columns ? shape.w : 1) * (mean->rows ? shape.h : 1) * (sides.channels ? shape.c : 1);
     mean->out.shape = (struct rk_shape){mean->columns ? 1 : shape.w, mean->rows ? 1 : shape.h, shape.c};
-    if (!problem && rk_shape_of(out).c != shape.c)
+    *channels = sides.channels;
+    if (sides.channels)
+        mean->out.shape.c = 1;
+    if (!problem && !sides.channels && rk_shape_of(out).c != shape.c)
         problem = "the output has lost its channel dimension";
+    if (!problem && op->kind == MICA_OP_SUM && in->type == MICA_TYPE_INT8)
+        problem = "TensorFlow Lite's sums of int8 differ from version to version: there is no right result";
     return problem;
 }
 
@@ -196,9 +254,11 @@ int rk_supports_mean(const struct rk_chip *chip, const struct mica_graph *graph,
     struct rk_mean mean;
     if (rk_check_tensors(graph, op, 0, 1, reason, size))
         return -ENOTSUP;
-    const char *problem = describe(graph, op_index, &mean);
+    bool channels;
+    const char *problem = describe(graph, op_index, &mean, &channels);
     if (!problem)
-        problem = rk_mean_problem(chip, &mean);
+        problem = channels ? channels_problem(chip, &mean, rk_shape_of(mica_op_output(graph, op, 0)).c)
+                           : rk_mean_problem(chip, &mean);
     return problem ? rk_refuse(reason, size, "%s", problem) : 0;
 }
 
@@ -207,7 +267,8 @@ int rk_lower_mean(struct rk_plan *plan, uint32_t op_index)
     const struct mica_op *op = &plan->graph->ops[op_index];
     struct rk_mean mean;
     struct rk_cube out;
-    const char *problem = describe(plan->graph, op_index, &mean);
+    bool channels;
+    const char *problem = describe(plan->graph, op_index, &mean, &channels);
     if (problem)
         return mica_fail(plan->log, -ENOTSUP, "%s can't run: %s", op->type, problem);
     int error = rk_plan_value(plan, (uint32_t)op->inputs[0], &mean.in);
@@ -215,6 +276,8 @@ int rk_lower_mean(struct rk_plan *plan, uint32_t op_index)
         error = rk_plan_result(plan, (uint32_t)op->outputs[0], &out);
     if (error)
         return error;
+    if (channels)
+        return lower_channels(plan, &mean, out);
     mean.out = rk_cube_reshaped(plan, out, mean.out.shape.w, mean.out.shape.h);
     return rk_lower_the_mean(plan, &mean);
 }

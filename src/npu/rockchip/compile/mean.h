@@ -17,4 +17,10 @@ struct rk_mean {
 const char *rk_mean_problem(const struct rk_chip *chip, const struct rk_mean *mean);
 int rk_lower_the_mean(struct rk_plan *plan, const struct rk_mean *mean);
 
+/* Which of an image's sides a reduction over some dimensions of a tensor goes over; NULL, or why none. */
+struct rk_sides {
+    bool columns, rows, channels;
+};
+const char *rk_sides_of(const struct mica_tensor *in, uint32_t axes, struct rk_sides *sides);
+
 #endif

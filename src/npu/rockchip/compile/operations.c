@@ -26,6 +26,9 @@
 #define ELEMENTS "element-wise unit"
 #define TABLE "lookup table of 256 entries, TFLite's own values"
 #define MOVED "views, and convolutions by 1 where the channels' layout changes"
+#define PICKED "copies of rows, convolutions that select columns and channels"
+#define REDUCED "over rows, columns or both"
+#define AVERAGED "over rows, columns, channels"
 #define ALIKE "input and output quantized alike"
 
 static const struct mica_operation_support rows[] = {
@@ -38,21 +41,33 @@ static const struct mica_operation_support rows[] = {
     {"MUL", BYTES, ELEMENTS, "", 1, {WITH("broadcast")}},
     {"MAXIMUM", BYTES, ELEMENTS, ALIKE, 0, {WITH("broadcast")}},
     {"MINIMUM", BYTES, ELEMENTS, ALIKE, 0, {WITH("broadcast")}},
+    {"SQUARED_DIFFERENCE", "int8", ELEMENTS ", lookup table", "scales of which 8-bit differences give squares within 1", 1, {WITH("broadcast")}},
+    {"PRELU", BYTES, ELEMENTS ", lookup table", "constant slopes", 1, {{0}}},
     {"AVERAGE_POOL_2D", BYTES, DEPTHWISE ", weights of 1", ALIKE "; over all of an image: as MEAN", 1, {KERNEL, STRIDE, COLUMNS, BATCH}},
     {"MAX_POOL_2D", BYTES, "maxima of shifted images", ALIKE "; the padded image has at most 2047 rows and columns", 0, {STRIDE, BATCH}},
-    {"MEAN", BYTES, DEPTHWISE ", the image as window", "over rows, columns or both; sizes of up to 31, or that 2 to 7 divide down to that", 1, {BATCH}},
+    {"MEAN", BYTES, DEPTHWISE ", the image as window; direct over channels", AVERAGED "; sizes of up to 31, or, but with channels, that 2 to 7 divide down to that", 1, {BATCH}},
+    {"SUM", "uint8", DEPTHWISE ", the image as window; direct over channels", AVERAGED "; sizes as for MEAN", 1, {BATCH}},
+    {"REDUCE_MAX", BYTES, "maxima of shifted images", ALIKE "; " REDUCED, 0, {BATCH}},
+    {"REDUCE_MIN", BYTES, "minima of shifted images", ALIKE "; " REDUCED, 0, {BATCH}},
     {"CONCATENATION", BYTES, MOVED, "exact where all are quantized alike, which int8 always is", 1, {WITH("other scales")}},
+    {"PACK", BYTES, MOVED, ALIKE "; along the last dimension up to 31 channels that become columns", 0, {{0}}},
+    {"UNPACK", BYTES, MOVED, ALIKE, 0, {{0}}},
     {"SPLIT", BYTES, MOVED, ALIKE, 0, {AXES(0)}},
     {"SPLIT_V", BYTES, MOVED, ALIKE, 0, {AXES(0)}},
     {"SLICE", BYTES, MOVED, ALIKE, 0, {AXES(0)}},
     {"STRIDED_SLICE", BYTES, MOVED, ALIKE, 0, {AXES(0)}},
     {"PAD", BYTES, MOVED, ALIKE, 0, {AXES(0)}},
     {"PADV2", BYTES, MOVED, ALIKE, 0, {AXES(0)}},
-    {"RESHAPE", BYTES, MOVED, "the last dimension stays, or nobody on the NPU looks at the result as an image", 0, {{0}}},
+    {"MIRROR_PAD", BYTES, PICKED, ALIKE, 0, {AXES(0)}},
+    {"REVERSE_V2", BYTES, PICKED, ALIKE "; up to 32 rows, 256 columns", 0, {{0}}},
+    {"GATHER", BYTES, PICKED, ALIKE "; constant indices; up to 32 runs of rows", 0, {{0}}},
+    {"GATHER_ND", BYTES, PICKED, "as GATHER; not of single elements", 0, {{0}}},
+    {"TRANSPOSE", BYTES, MOVED, ALIKE "; rows with columns: up to 32; columns with channels: up to 31, and 2048 values a row", 0, {BATCH}},
+    {"RESHAPE", BYTES, MOVED, "free where the last dimension stays, the host reads the result or writes the input; else channels split into up to 16 pixels a step, or join from up to 31", 0, {{0}}},
     {"SQUEEZE", BYTES, MOVED, "as RESHAPE", 0, {{0}}},
     {"EXPAND_DIMS", BYTES, MOVED, "as RESHAPE", 0, {{0}}},
-    {"RESIZE_NEAREST_NEIGHBOR", BYTES, TRANSPOSED ", or a strided one", ALIKE "; whole factors", 0, {BATCH}},
-    {"RESIZE_BILINEAR", BYTES, TRANSPOSED ", weights of a triangle", ALIKE "; whole factors", 1, {BATCH}},
+    {"RESIZE_NEAREST_NEIGHBOR", BYTES, TRANSPOSED ", or a strided one", ALIKE "; whole factors; larger: powers of two up to 64", 0, {BATCH}},
+    {"RESIZE_BILINEAR", BYTES, TRANSPOSED ", weights of a triangle", ALIKE "; factors that are powers of two up to 64, with half pixels up to 8", 1, {BATCH}},
     {"SPACE_TO_DEPTH", BYTES, "strided convolution by 1", ALIKE, 0, {{"block", MICA_LIMIT_RANGE, 1, RK_MAX_STRIDE}, BATCH}},
     {"DEPTH_TO_SPACE", BYTES, TRANSPOSED, ALIKE, 0, {SPREAD("block"), BATCH}},
     {"LOGISTIC", BYTES, TABLE, "", 0, {{0}}},
@@ -70,6 +85,7 @@ static const struct mica_operation_support rows[] = {
     {"EXP", "int8", TABLE, "", 0, {{0}}},
     {"SQRT", "int8", TABLE, "", 0, {{0}}},
     {"RSQRT", "int8", TABLE, "", 0, {{0}}},
+    {"LOG", "int8", TABLE, "", 0, {{0}}},
 };
 
 /* clang-format on */

@@ -106,15 +106,24 @@ static int lower_run(struct rk_plan *plan, const struct rk_part *part, struct rk
 
 int rk_lower_part(struct rk_plan *plan, const struct rk_part *part, struct rk_cube in, uint32_t out)
 {
-    struct rk_cube view = view_of(plan->chip, in, part), result, taken;
+    struct rk_cube view = view_of(plan->chip, in, part);
     bool by_address = channels_by_address(part), run = is_run(in.shape, part) && rk_cube_is_flat(plan, &in);
     if (by_address)
         view = rk_cube_channels(plan, view, part->c.first, part->c.count);
     if (by_address && run)
         return lower_run(plan, part, view, out);
+    struct rk_cube result;
     int error = rk_plan_result(plan, out, &result);
-    if (error)
-        return error;
+    return error ? error : rk_lower_part_to(plan, part, in, result);
+}
+
+int rk_lower_part_to(struct rk_plan *plan, const struct rk_part *part, struct rk_cube in, struct rk_cube result)
+{
+    struct rk_cube view = view_of(plan->chip, in, part), taken;
+    bool by_address = channels_by_address(part);
+    if (by_address)
+        view = rk_cube_channels(plan, view, part->c.first, part->c.count);
+    int error = 0;
     taken = result = rk_cube_reshaped(plan, result, part->x.count, part->y.count);
     if (!by_address && !has_strides(part))
         return select_channels(plan, part, view, result);

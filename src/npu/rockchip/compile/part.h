@@ -24,6 +24,9 @@ const char *rk_part_problem(const struct rk_chip *chip, struct rk_shape in, cons
  */
 int rk_lower_part(struct rk_plan *plan, const struct rk_part *part, struct rk_cube in, uint32_t out);
 
+/* The same to a cube that is there already, by convolutions. */
+int rk_lower_part_to(struct rk_plan *plan, const struct rk_part *part, struct rk_cube in, struct rk_cube result);
+
 /* What a range of one dimension of a tensor is in its image; NULL, or why there is none. */
 const char *rk_part_dimension(const struct mica_tensor *tensor, uint32_t dimension, struct rk_range range,
                               struct rk_part *part);

@@ -34,6 +34,7 @@ void rk_plan_finish(struct rk_plan *plan)
     free(plan->tasks);
     free(plan->storages);
     free(plan->values);
+    free(plan->pieces);
 }
 
 void *rk_plan_grow(void *array, uint32_t count, uint32_t *capacity, size_t size)

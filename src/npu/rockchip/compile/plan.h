@@ -81,9 +81,13 @@ struct rk_task {
     bool follows; /* must run right behind the task before it, on the same core: it uses what that one left on chip */
 };
 
-/* Where a tensor's value is. */
+/*
+ * Where a tensor's value is. Mostly one cube. Else its bytes, in order, are those of several, which are
+ * plan->pieces[first_piece], ...: all of one storage, all of which, as a row of pixels of one surface, is `cube` then.
+ */
 struct rk_value {
     struct rk_cube cube; /* at.storage RK_NONE: nowhere yet */
+    uint32_t first_piece, piece_count;
 };
 
 struct rk_plan {
@@ -99,7 +103,9 @@ struct rk_plan {
     struct rk_task *tasks;
     uint32_t task_count, task_capacity;
     uint32_t layer_count;
-    struct rk_value *values;                /* per graph tensor */
+    struct rk_value *values; /* per graph tensor */
+    struct rk_cube *pieces;
+    uint32_t piece_count, piece_capacity;
     uint64_t scratch_bytes, constant_bytes; /* this and the next set by memory.c */
     uint32_t external_count;
 };
@@ -142,6 +148,12 @@ int rk_plan_cube(struct rk_plan *plan, struct rk_shape shape, struct rk_cube *cu
 int rk_plan_value(struct rk_plan *plan, uint32_t tensor, struct rk_cube *cube);
 /* Where the value of a tensor that is about to be computed shall go. */
 int rk_plan_result(struct rk_plan *plan, uint32_t tensor, struct rk_cube *cube);
+/* The same, in the form that another tensor's value has. */
+int rk_plan_result_like(struct rk_plan *plan, uint32_t tensor, uint32_t other, struct rk_cube *cube);
+/* One piece more, of the value whose last one was made before it. */
+int rk_plan_piece(struct rk_plan *plan, struct rk_cube cube);
+/* Bytes of a dense cube's storage. */
+uint64_t rk_cube_bytes(const struct rk_plan *plan, struct rk_shape shape);
 
 /* Channels [first, first + count) of a cube, `first` a multiple of the atom; rows [first, first + count). */
 struct rk_cube rk_cube_channels(const struct rk_plan *plan, struct rk_cube cube, uint32_t first, uint32_t count);
@@ -244,8 +256,16 @@ rk_supports_op rk_supports_lookup;
 rk_lower_op rk_lower_lookup;
 rk_supports_op rk_supports_average_pool, rk_supports_max_pool, rk_supports_mean;
 rk_lower_op rk_lower_average_pool, rk_lower_max_pool, rk_lower_mean;
+/* REDUCE_MAX, REDUCE_MIN. */
+rk_supports_op rk_supports_extreme;
+rk_lower_op rk_lower_extreme;
 rk_supports_op rk_supports_concatenation, rk_supports_split, rk_supports_slice, rk_supports_pad, rk_supports_resize,
     rk_supports_depth_space;
+rk_supports_op rk_supports_prelu, rk_supports_squares;
+rk_lower_op rk_lower_prelu, rk_lower_squares;
+/* GATHER, GATHER_ND, REVERSE_V2, MIRROR_PAD. */
+rk_supports_op rk_supports_choice, rk_supports_unpack, rk_supports_transpose;
+rk_lower_op rk_lower_choice, rk_lower_unpack, rk_lower_transpose;
 rk_lower_op rk_lower_concatenation, rk_lower_split, rk_lower_slice, rk_lower_pad, rk_lower_resize, rk_lower_depth_space;
 
 /* All operations of the partition. */
@@ -254,7 +274,9 @@ int rk_lower(struct rk_plan *plan);
 int rk_supports(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op, char *reason, size_t size);
 /* The table of what it takes (operations.c): a line a row, to be kept when rk_operation_of() changes. */
 const struct mica_operation_support *rk_operations(const struct mica_chip *chip, size_t *count);
-double rk_operation_us(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op);
+/* What an operation costs when it is compiled alone (describe.c). */
+int rk_describe(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op,
+                const struct mica_compile_options *options, struct mica_way *way);
 
 int rk_supports_graph_op(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op, char *reason,
                          size_t size);

@@ -1,57 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reshapes cost nothing or are refused: the NPU can't bring values into another memory layout. Free are those that keep
- * the channels, and those whose new shape nobody looks at: the host, who takes a tensor's bytes in order, and fully
- * connected layers, who weigh a row of values wherever they are.
+ * Reshapes cost nothing where they keep the channels, where nobody looks at the new shape, or where the host writes
+ * their input and can as well write their output (views.c). Others go through convolutions (relayout.c).
  */
 #include <errno.h>
 
 #include "npu/rockchip/compile/dpu_task.h"
-#include "npu/rockchip/compile/layer.h"
 #include "npu/rockchip/compile/refuse.h"
-
-#define MAX_CHAIN 16u /* reshapes of reshapes that are followed */
-
-static int nobody_looks(const struct rk_chip *chip, const struct mica_graph *graph, int32_t tensor,
-                        struct rk_shape view, uint32_t *budget);
-
-static bool reads(const struct mica_op *op, int32_t tensor)
-{
-    for (uint32_t i = 0; i < op->input_count; i++)
-        if (op->inputs[i] == tensor)
-            return true;
-    return false;
-}
-
-/* Would operation `op` do with the bytes of `tensor` in the form that the cube of another shape has? 1, 0, -ENOMEM. */
-static int takes_view(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index, int32_t tensor,
-                      struct rk_shape view, uint32_t *budget)
-{
-    const struct mica_op *op = &graph->ops[op_index];
-    char reason[256];
-    if (op->problem)
-        return 1; /* the host runs it */
-    int error = op->kind == MICA_OP_RESHAPE ? 0 : rk_supports_graph_op(chip, graph, op_index, reason, sizeof(reason));
-    if (error)
-        return error == -ENOMEM ? error : 1;
-    if (op->kind == MICA_OP_FULLY_CONNECTED)
-        return op->inputs[0] == tensor && rk_fully_connected_takes(chip, graph, op, view);
-    if (op->kind != MICA_OP_RESHAPE || *budget == 0)
-        return 0;
-    --*budget;
-    return nobody_looks(chip, graph, op->outputs[0], view, budget);
-}
-
-/* All that read it take it in that form: 1, 0, -ENOMEM. */
-static int nobody_looks(const struct rk_chip *chip, const struct mica_graph *graph, int32_t tensor,
-                        struct rk_shape view, uint32_t *budget)
-{
-    int answer = 1;
-    for (uint32_t i = 0; i < graph->op_count && answer > 0; i++)
-        if (reads(&graph->ops[i], tensor))
-            answer = takes_view(chip, graph, i, tensor, view, budget);
-    return answer;
-}
+#include "npu/rockchip/compile/relayout.h"
+#include "npu/rockchip/compile/views.h"
+#include "util/checked.h"
 
 int rk_supports_reshape(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index, char *reason,
                         size_t size)
@@ -64,41 +22,54 @@ int rk_supports_reshape(const struct rk_chip *chip, const struct mica_graph *gra
     if (in->bytes != out->bytes || in->type != out->type)
         return rk_refuse(reason, size, "input and output differ in size or type");
     struct rk_shape from = rk_shape_of(in), to = rk_shape_of(out);
-    uint32_t budget = MAX_CHAIN;
-    int unseen = nobody_looks(chip, graph, op->outputs[0], from, &budget);
-    if (unseen < 0)
+    switch (rk_reshape_way(chip, graph, op_index)) {
+    case RK_RESHAPE_REFUSED:
+        return rk_refuse(reason, size, "it makes %u channels of %u, which is another memory layout: %s", to.c, from.c,
+                         rk_relayout_problem(chip, from, to.c));
+    case RK_RESHAPE_NOMEM:
         rk_refuse(reason, size, "memory ran out while what reads it was looked at");
-    if (unseen)
-        return unseen < 0 ? unseen : 0;
-    /* What reads a value in another form than its shape's must not meet an alias: see takes_view(). */
-    if (from.c == to.c)
+        return -ENOMEM;
+    default:
         return 0;
-    return rk_refuse(reason, size,
-                     "it makes %u channels of %u, and the NPU has no unit that brings values into another layout", to.c,
-                     from.c);
+    }
+}
+
+/* The same pixels, in order. */
+static int lower_pixels(struct rk_plan *plan, uint32_t op_index, struct rk_cube in, struct rk_shape shape,
+                        struct rk_cube *out)
+{
+    int error = 0;
+    *out = in;
+    if (in.shape.w != shape.w && in.line != (uint64_t)in.shape.w * plan->chip->atom) {
+        error = rk_plan_cube(plan, in.shape, out);
+        if (!error)
+            error = rk_lower_copy(plan, op_index, in, *out);
+    }
+    out->line = in.shape.w == shape.w ? out->line : (uint64_t)shape.w * plan->chip->atom;
+    out->shape = shape;
+    return error;
 }
 
 int rk_lower_reshape(struct rk_plan *plan, uint32_t op_index)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
+    struct rk_value *from = &plan->values[op->inputs[0]], *to = &plan->values[op->outputs[0]];
     struct rk_shape shape = rk_shape_of(&plan->graph->tensors[op->outputs[0]]);
     struct rk_cube in;
     int error = rk_plan_value(plan, (uint32_t)op->inputs[0], &in);
-    bool same_channels = !error && in.shape.c == shape.c;
-    if (!error && same_channels && in.shape.w != shape.w && in.line != (uint64_t)in.shape.w * plan->chip->atom) {
-        struct rk_cube dense;
-        error = rk_plan_cube(plan, in.shape, &dense);
-        if (!error)
-            error = rk_lower_copy(plan, op_index, in, dense);
-        in = dense;
-    }
     if (error)
         return error;
-    if (same_channels) {
-        uint64_t line = in.shape.w == shape.w ? in.line : (uint64_t)shape.w * plan->chip->atom;
-        in.shape = shape;
-        in.line = line;
+    if (!from->piece_count && in.shape.c == shape.c)
+        return lower_pixels(plan, op_index, in, shape, &to->cube);
+    enum rk_reshape_way way = from->piece_count ? RK_RESHAPE_UNSEEN : rk_reshape_way(plan->chip, plan->graph, op_index);
+    if (way == RK_RESHAPE_UNSEEN) {
+        *to = *from;
+        return 0;
     }
-    plan->values[op->outputs[0]].cube = in;
-    return 0;
+    if (way != RK_RESHAPE_RELAYOUT)
+        return way == RK_RESHAPE_NOMEM ? mica_fail_nomem(plan->log)
+                                       : mica_fail(plan->log, -ENOTSUP, "%s can't be done in place", op->type);
+    struct rk_cube out;
+    error = rk_plan_result(plan, (uint32_t)op->outputs[0], &out);
+    return error ? error : rk_lower_relayout(plan, op_index, in, out);
 }

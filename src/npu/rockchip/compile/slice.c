@@ -23,6 +23,14 @@ static const char *find_part(const struct mica_graph *graph, uint32_t op_index, 
     return rk_shape_of(out).c == part->c.count ? NULL : "the output has lost its channel dimension";
 }
 
+/* What is no regular part is picked row by row (choice.c). */
+static const char *part_problem(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index,
+                                struct rk_part *part)
+{
+    const char *problem = find_part(graph, op_index, part);
+    return problem ? problem : rk_part_problem(chip, rk_shape_of(mica_op_input(graph, &graph->ops[op_index], 0)), part);
+}
+
 int rk_supports_slice(const struct rk_chip *chip, const struct mica_graph *graph, uint32_t op_index, char *reason,
                       size_t size)
 {
@@ -33,10 +41,7 @@ int rk_supports_slice(const struct rk_chip *chip, const struct mica_graph *graph
     const struct mica_tensor *in = mica_op_input(graph, op, 0);
     if (!rk_same_quantization(in, mica_op_output(graph, op, 0)))
         return rk_refuse(reason, size, "input and output are quantized differently");
-    const char *problem = find_part(graph, op_index, &part);
-    if (!problem)
-        problem = rk_part_problem(chip, rk_shape_of(in), &part);
-    return problem ? rk_refuse(reason, size, "%s", problem) : 0;
+    return part_problem(chip, graph, op_index, &part) ? rk_supports_choice(chip, graph, op_index, reason, size) : 0;
 }
 
 int rk_lower_slice(struct rk_plan *plan, uint32_t op_index)
@@ -44,9 +49,8 @@ int rk_lower_slice(struct rk_plan *plan, uint32_t op_index)
     const struct mica_op *op = &plan->graph->ops[op_index];
     struct rk_part part;
     struct rk_cube in;
-    const char *problem = find_part(plan->graph, op_index, &part);
-    if (problem)
-        return mica_fail(plan->log, -ENOTSUP, "%s can't run: %s", op->type, problem);
+    if (part_problem(plan->chip, plan->graph, op_index, &part))
+        return rk_lower_choice(plan, op_index);
     int error = rk_plan_value(plan, (uint32_t)op->inputs[0], &in);
     return error ? error : rk_lower_part(plan, &part, in, (uint32_t)op->outputs[0]);
 }

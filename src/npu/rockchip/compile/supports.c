@@ -18,11 +18,23 @@ const struct rk_operation *rk_operation_of(enum mica_op_kind kind)
         [MICA_OP_MUL] = {rk_supports_elementwise, rk_lower_elementwise_op},
         [MICA_OP_MAXIMUM] = {rk_supports_elementwise, rk_lower_elementwise_op},
         [MICA_OP_MINIMUM] = {rk_supports_elementwise, rk_lower_elementwise_op},
+        [MICA_OP_SQUARED_DIFFERENCE] = {rk_supports_squares, rk_lower_squares},
+        [MICA_OP_PRELU] = {rk_supports_prelu, rk_lower_prelu},
         [MICA_OP_AVERAGE_POOL_2D] = {rk_supports_average_pool, rk_lower_average_pool},
         [MICA_OP_MAX_POOL_2D] = {rk_supports_max_pool, rk_lower_max_pool},
         [MICA_OP_MEAN] = {rk_supports_mean, rk_lower_mean},
+        [MICA_OP_SUM] = {rk_supports_mean, rk_lower_mean},
+        [MICA_OP_REDUCE_MAX] = {rk_supports_extreme, rk_lower_extreme},
+        [MICA_OP_REDUCE_MIN] = {rk_supports_extreme, rk_lower_extreme},
         [MICA_OP_CONCATENATION] = {rk_supports_concatenation, rk_lower_concatenation},
         [MICA_OP_SPLIT] = {rk_supports_split, rk_lower_split},
+        [MICA_OP_PACK] = {rk_supports_concatenation, rk_lower_concatenation},
+        [MICA_OP_UNPACK] = {rk_supports_unpack, rk_lower_unpack},
+        [MICA_OP_GATHER] = {rk_supports_choice, rk_lower_choice},
+        [MICA_OP_GATHER_ND] = {rk_supports_choice, rk_lower_choice},
+        [MICA_OP_REVERSE] = {rk_supports_choice, rk_lower_choice},
+        [MICA_OP_MIRROR_PAD] = {rk_supports_choice, rk_lower_choice},
+        [MICA_OP_TRANSPOSE] = {rk_supports_transpose, rk_lower_transpose},
         [MICA_OP_SLICE] = {rk_supports_slice, rk_lower_slice},
         [MICA_OP_PAD] = {rk_supports_pad, rk_lower_pad},
         [MICA_OP_RESIZE_NEAREST] = {rk_supports_resize, rk_lower_resize},
@@ -44,6 +56,7 @@ const struct rk_operation *rk_operation_of(enum mica_op_kind kind)
         [MICA_OP_EXP] = {rk_supports_lookup, rk_lower_lookup},
         [MICA_OP_SQRT] = {rk_supports_lookup, rk_lower_lookup},
         [MICA_OP_RSQRT] = {rk_supports_lookup, rk_lower_lookup},
+        [MICA_OP_LOG] = {rk_supports_lookup, rk_lower_lookup},
     };
     if ((size_t)kind >= sizeof(operations) / sizeof(operations[0]) || !operations[kind].supports)
         return NULL;
@@ -59,12 +72,6 @@ static const char *missing_unit(enum mica_op_kind kind)
     case MICA_OP_DETECTION_POSTPROCESS:
     case MICA_OP_ARG_MAX:
         return "its result is an index or a list, and the NPU computes values alone";
-    case MICA_OP_GATHER:
-        return "the NPU reads no memory at computed places";
-    case MICA_OP_TRANSPOSE:
-    case MICA_OP_PACK:
-    case MICA_OP_UNPACK:
-        return "the NPU has no unit that brings values into another layout";
     case MICA_OP_DEQUANTIZE:
     case MICA_OP_CAST:
         return "one side of it is not 8-bit, and the NPU's tensors are";

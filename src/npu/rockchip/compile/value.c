@@ -36,7 +36,7 @@ struct rk_cube rk_cube_dense(const struct rk_plan *plan, struct rk_ref at, struc
     return (struct rk_cube){.at = at, .shape = shape, .line = line, .surface = line * shape.h};
 }
 
-static uint64_t cube_bytes(const struct rk_plan *plan, struct rk_shape shape)
+uint64_t rk_cube_bytes(const struct rk_plan *plan, struct rk_shape shape)
 {
     uint64_t channels = mica_align(shape.c, CHANNEL_STEP);
     return (uint64_t)shape.w * shape.h * channels / plan->chip->atom * plan->chip->atom;
@@ -45,7 +45,7 @@ static uint64_t cube_bytes(const struct rk_plan *plan, struct rk_shape shape)
 int rk_plan_cube(struct rk_plan *plan, struct rk_shape shape, struct rk_cube *cube)
 {
     struct rk_ref at;
-    int error = rk_plan_storage(plan, cube_bytes(plan, shape), &at);
+    int error = rk_plan_storage(plan, rk_cube_bytes(plan, shape), &at);
     if (!error)
         *cube = rk_cube_dense(plan, at, shape);
     return error;
@@ -55,7 +55,7 @@ int rk_plan_cube(struct rk_plan *plan, struct rk_shape shape, struct rk_cube *cu
 static int make_constant(struct rk_plan *plan, const struct mica_tensor *tensor, struct rk_cube *cube)
 {
     struct rk_shape shape = rk_shape_of(tensor);
-    uint64_t size = cube_bytes(plan, shape), pixels = (uint64_t)shape.w * shape.h;
+    uint64_t size = rk_cube_bytes(plan, shape), pixels = (uint64_t)shape.w * shape.h;
     uint8_t *data = malloc(size ? size : 1);
     struct rk_ref at;
     if (!data)
@@ -97,6 +97,42 @@ int rk_plan_result(struct rk_plan *plan, uint32_t tensor, struct rk_cube *cube)
     }
     *cube = value->cube;
     return 0;
+}
+
+int rk_plan_piece(struct rk_plan *plan, struct rk_cube cube)
+{
+    void *pieces = rk_plan_grow(plan->pieces, plan->piece_count, &plan->piece_capacity, sizeof(*plan->pieces));
+    if (!pieces)
+        return mica_fail_nomem(plan->log);
+    plan->pieces = pieces;
+    plan->pieces[plan->piece_count++] = cube;
+    return 0;
+}
+
+/* A storage as large as that of the pieces of a value, and the same pieces of it. */
+static int copy_pieces(struct rk_plan *plan, const struct rk_value *from, struct rk_value *to)
+{
+    struct rk_value value = {.cube = from->cube, .first_piece = plan->piece_count, .piece_count = from->piece_count};
+    int error = rk_plan_storage(plan, from->cube.surface, &value.cube.at);
+    for (uint32_t i = 0; !error && i < from->piece_count; i++) {
+        struct rk_cube piece = plan->pieces[from->first_piece + i];
+        piece.at = (struct rk_ref){value.cube.at.storage, piece.at.offset};
+        error = rk_plan_piece(plan, piece);
+    }
+    if (!error)
+        *to = value;
+    return error;
+}
+
+int rk_plan_result_like(struct rk_plan *plan, uint32_t tensor, uint32_t other, struct rk_cube *cube)
+{
+    struct rk_value *value = &plan->values[tensor], *like = &plan->values[other];
+    int error = 0;
+    if (value->cube.at.storage == RK_NONE && like->piece_count)
+        error = copy_pieces(plan, like, value);
+    else if (value->cube.at.storage == RK_NONE && like->cube.shape.c != rk_shape_of(&plan->graph->tensors[tensor]).c)
+        error = rk_plan_cube(plan, like->cube.shape, &value->cube);
+    return error ? error : rk_plan_result(plan, tensor, cube);
 }
 
 int rk_plan_input(struct rk_plan *plan, uint32_t tensor, struct rk_shape shape, bool packed)

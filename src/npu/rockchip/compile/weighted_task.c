@@ -17,6 +17,7 @@
 #define TO_MEMORY 2u
 #define ADD 2u
 #define TWO_UNITS 5u
+#define MAX_GRAINS 1023u /* 10 bits */
 #define LEAST_GRAINS 3u
 #define GRAIN_BYTES 65536u /* of input that the vendor has fetched before computing starts */
 
@@ -46,6 +47,7 @@ static uint32_t grains(const struct job *job)
     uint32_t row_bytes = rk_row_bytes(job->chip, weighted, job->task->count);
     uint32_t wanted = (uint32_t)mica_align(mica_cdiv(GRAIN_BYTES, row_bytes), 2);
     uint32_t most = job->task->rows.in_count + job->task->rows.pad_top + weighted->kernel_h;
+    most = most < MAX_GRAINS ? most : MAX_GRAINS;
     if (!job->rk3588) { /* seen there: 3 for one row, 4 for three (section 17) */
         wanted = weighted->kernel_h + weighted->stride_y;
         return wanted < LEAST_GRAINS ? LEAST_GRAINS : wanted;

@@ -4,8 +4,12 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "npu/vivante/compile/compose.h"
+#include "npu/vivante/compile/mix.h"
+#include "npu/vivante/compile/pair.h"
+#include "npu/vivante/compile/sum.h"
 
 /* Weights of which the larger is `largest`. */
 static struct viv_add weights_of(const struct mica_tensor *const inputs[2], const struct mica_tensor *out,
@@ -50,41 +54,15 @@ struct operands {
     struct viv_ref first, out;
 };
 
-static int make_out(struct viv_plan *plan, uint32_t tensor, bool planar, struct viv_ref *out)
+static int place(struct viv_plan *plan, uint32_t op_index, struct operands *operands)
 {
-    return planar ? viv_make_planar(plan, tensor, out) : viv_make_nhwc(plan, tensor, out);
-}
-
-static int need(struct viv_plan *plan, uint32_t tensor, bool planar, uint32_t op, struct viv_ref *ref)
-{
-    return planar ? viv_need_planar(plan, tensor, op, ref) : viv_need_nhwc(plan, tensor, op, ref);
-}
-
-static bool use_planar(const struct viv_plan *plan, const struct operands *operands)
-{
-    bool nhwc = true, planar = true;
-    struct viv_shape shape = viv_shape_of(&plan->graph->tensors[operands->tensors[0]]);
-    for (uint32_t i = 0; i < operands->count; i++) {
-        nhwc &= viv_has_nhwc(plan, operands->tensors[i]);
-        planar &= viv_has_planar(plan, operands->tensors[i]);
-    }
-    return viv_shape_transposable(shape) && (planar || !nhwc);
-}
-
-static int place(struct viv_plan *plan, uint32_t op, struct operands *operands)
-{
-    uint64_t bytes = plan->graph->tensors[operands->tensors[0]].bytes, pitch = viv_elementwise_pitch(bytes);
-    bool planar = use_planar(plan, operands);
-    struct viv_ref in[2];
-    int error = 0;
+    const struct mica_op *op = &plan->graph->ops[op_index];
+    uint64_t bytes = mica_op_output(plan->graph, op, 0)->bytes, pitch = viv_elementwise_pitch(bytes);
+    bool planar = viv_pair_planar(plan, op);
+    int error = viv_plan_storage(plan, (operands->slots - 1) * pitch + bytes, &operands->first);
     for (uint32_t i = 0; !error && i < operands->count; i++)
-        error = need(plan, operands->tensors[i], planar, op, &in[i]);
-    if (!error)
-        error = viv_plan_storage(plan, (operands->slots - 1) * pitch + bytes, &operands->first);
-    for (uint32_t i = 0; !error && i < operands->count; i++)
-        error = viv_place(plan, in[i], bytes, operands->first, i * pitch,
-                          viv_tensor_zero(&plan->graph->tensors[operands->tensors[i]]), op);
-    return error ? error : make_out(plan, (uint32_t)plan->graph->ops[op].outputs[0], planar, &operands->out);
+        error = viv_pair_place(plan, op_index, operands->tensors[i], planar, operands->first, i * pitch);
+    return error ? error : viv_pair_output(plan, op_index, planar, &operands->out);
 }
 
 static struct viv_ref slot(const struct operands *operands, uint32_t index, uint64_t bytes)
@@ -94,24 +72,60 @@ static struct viv_ref slot(const struct operands *operands, uint32_t index, uint
 
 /* ---- two tensors ------------------------------------------------------------- */
 
+/* Copies of both inputs behind each other, each with its share of the weights. */
+static int add_copies(struct viv_plan *plan, uint32_t op_index, const struct viv_sum *sum, struct viv_bounds bounds)
+{
+    const struct mica_op *op = &plan->graph->ops[op_index];
+    const struct mica_tensor *out = mica_op_output(plan->graph, op, 0);
+    struct viv_mix mix = {.inputs = 2 * sum->copies, .outputs = 1, .requant = sum->requant};
+    struct operands operands = {
+        .count = 2, .slots = mix.inputs, .tensors = {(uint32_t)op->inputs[0], (uint32_t)op->inputs[1]}};
+    viv_clamp_first(bounds, viv_zero_point(out), &mix.out_zero, &mix.relu);
+    for (uint32_t i = 0; i < 2; i++) {
+        int32_t left = sum->weight[i];
+        mix.bias[0] -= left * viv_zero_point(mica_op_input(plan->graph, op, i));
+        for (uint32_t copy = 0; copy < sum->copies; copy++) {
+            int32_t share = left / (int32_t)(sum->copies - copy);
+            mix.weight[0][2 * copy + i] = (int16_t)share;
+            left -= share;
+        }
+    }
+    int error = place(plan, op_index, &operands);
+    for (uint32_t copy = 1; !error && copy < sum->copies; copy++)
+        error = viv_tp_copy(plan, op_index, viv_elementwise_pitch(out->bytes) + out->bytes, operands.first,
+                            slot(&operands, 2 * copy, out->bytes), 0);
+    if (!error)
+        error = viv_clamp_begin(plan, op, bounds, &operands.out);
+    return error ? error : viv_mix_jobs(plan, op_index, &mix, operands.first, operands.out, out->bytes, true);
+}
+
 int viv_lower_add(struct viv_plan *plan, uint32_t op_index)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
     const struct mica_tensor *a = mica_op_input(plan->graph, op, 0), *b = mica_op_input(plan->graph, op, 1);
     const struct mica_tensor *out = mica_op_output(plan->graph, op, 0);
-    struct viv_add add = viv_add_weights(a, b, out, op->kind == MICA_OP_SUB);
-    struct viv_elementwise sum = {.inputs = 2, .weight = {add.weight[0], add.weight[1]}};
     struct viv_bounds bounds = viv_bounds_of(op->activation, out);
-    sum.in_zero[0] = viv_zero_point(a);
-    sum.in_zero[1] = viv_zero_point(b);
-    if (!viv_requant_make(plan->chip, a->quant.scale[0], add.weight_scale, out->quant.scale[0], &sum.requant))
+    struct viv_sum sum;
+    if (!viv_sum_choose(plan->chip, a, b, out, op->kind == MICA_OP_SUB, &sum))
         return mica_fail(plan->log, -ENOTSUP, "the scales of %s \"%s\" do not fit the NN cores", op->type, out->name);
-    viv_clamp_first(bounds, viv_zero_point(out), &sum.out_zero, &sum.relu);
+    plan->off = 1;
+    if (sum.copies > 1)
+        snprintf(plan->way, sizeof(plan->way), "%u copies of the inputs, for finer weights", sum.copies);
+    mica_log(plan->log, MICA_LOG_INFO, "%s \"%s\": at most %.3f steps from TFLite's result before rounding", op->type,
+             out->name, sum.bound);
+    if (sum.copies)
+        return add_copies(plan, op_index, &sum, bounds);
+    struct viv_elementwise pair = {.inputs = 2, .requant = sum.requant};
     struct operands operands = {.count = 2, .slots = 2, .tensors = {(uint32_t)op->inputs[0], (uint32_t)op->inputs[1]}};
+    for (uint32_t i = 0; i < 2; i++) {
+        pair.weight[i] = sum.add.weight[i];
+        pair.in_zero[i] = viv_zero_point(mica_op_input(plan->graph, op, i));
+    }
+    viv_clamp_first(bounds, viv_zero_point(out), &pair.out_zero, &pair.relu);
     int error = place(plan, op_index, &operands);
     if (!error)
         error = viv_clamp_begin(plan, op, bounds, &operands.out);
-    return error ? error : viv_elementwise_jobs(plan, op_index, &sum, operands.first, operands.out, out->bytes);
+    return error ? error : viv_elementwise_jobs(plan, op_index, &pair, operands.first, operands.out, out->bytes);
 }
 
 /* max(a, b) = b + relu(a - b) and min(a, b) = a - relu(a - b): all of one quantization, so that nothing is rounded. */
@@ -134,97 +148,4 @@ int viv_lower_maximum(struct viv_plan *plan, uint32_t op_index)
         error = viv_elementwise_jobs(plan, op_index, &over, operands.first, slot(&operands, 2, out->bytes), out->bytes);
     return error ? error
                  : viv_elementwise_jobs(plan, op_index, &sum, slot(&operands, 1, out->bytes), operands.out, out->bytes);
-}
-
-/* ---- one tensor --------------------------------------------------------------- */
-
-/* A whole weight and a multiplier below 1. */
-bool viv_unary_factor(const struct viv_chip *chip, double factor, int32_t *weight, struct viv_requant *requant)
-{
-    for (*weight = 1; *weight < 128; *weight *= 2)
-        if (factor / *weight <= 1)
-            return viv_requant_factor(chip, factor / *weight, requant);
-    return false;
-}
-
-static struct viv_bounds unary_bounds(const struct mica_op *op, const struct mica_tensor *out)
-{
-    switch (op->kind) {
-    case MICA_OP_RELU:
-        return viv_bounds_of(MICA_ACT_RELU, out);
-    case MICA_OP_RELU6:
-        return viv_bounds_of(MICA_ACT_RELU6, out);
-    case MICA_OP_RELU_N1_TO_1:
-        return viv_bounds_of(MICA_ACT_RELU_N1_TO_1, out);
-    case MICA_OP_RELU_0_TO_1:
-        return viv_bounds_between(out, 0, 1);
-    default:
-        return viv_bounds_of(MICA_ACT_NONE, out);
-    }
-}
-
-/* Quantization and clamps. */
-int viv_lower_unary(struct viv_plan *plan, uint32_t op_index)
-{
-    const struct mica_op *op = &plan->graph->ops[op_index];
-    const struct mica_tensor *in = mica_op_input(plan->graph, op, 0), *out = mica_op_output(plan->graph, op, 0);
-    struct viv_bounds bounds = unary_bounds(op, out);
-    struct viv_elementwise one = {.inputs = 1, .in_zero = {viv_zero_point(in)}};
-    if (!viv_unary_factor(plan->chip, (double)in->quant.scale[0] / out->quant.scale[0], &one.weight[0], &one.requant))
-        return mica_fail(plan->log, -ENOTSUP, "the scales of %s \"%s\" do not fit the NN cores", op->type, out->name);
-    viv_clamp_first(bounds, viv_zero_point(out), &one.out_zero, &one.relu);
-    struct operands operands = {.count = 1, .tensors = {(uint32_t)op->inputs[0]}};
-    bool planar = use_planar(plan, &operands);
-    int error = need(plan, operands.tensors[0], planar, op_index, &operands.first);
-    if (!error)
-        error = make_out(plan, (uint32_t)op->outputs[0], planar, &operands.out);
-    if (!error)
-        error = viv_clamp_begin(plan, op, bounds, &operands.out);
-    return error ? error : viv_elementwise_jobs(plan, op_index, &one, operands.first, operands.out, out->bytes);
-}
-
-bool viv_fold_weights(const struct viv_chip *chip, const struct mica_op *op, const struct mica_tensor *in,
-                      const struct mica_tensor *out, struct viv_fold *fold)
-{
-    double slope = op->kind == MICA_OP_ABS ? 1 : -(double)op->alpha, best = HUGE_VAL;
-    double factor = (double)in->quant.scale[0] / out->quant.scale[0], size = fabs(slope) > 1 ? fabs(slope) : 1;
-    for (int32_t weight = 1; weight * size <= 127; weight++) {
-        double other = round(slope * weight), error = fabs(other / weight - slope) * factor * viv_zero_point(in);
-        struct viv_requant requant;
-        if (error >= best || factor / weight > 1 || !viv_requant_factor(chip, factor / weight, &requant))
-            continue;
-        best = error;
-        *fold = (struct viv_fold){{weight, (int32_t)other}, requant, error};
-    }
-    return best < HUGE_VAL;
-}
-
-/* What is above zero and what is below, each without rounding, and their weighted sum: leaky relu, abs. */
-int viv_lower_fold(struct viv_plan *plan, uint32_t op_index)
-{
-    const struct mica_op *op = &plan->graph->ops[op_index];
-    const struct mica_tensor *in = mica_op_input(plan->graph, op, 0), *out = mica_op_output(plan->graph, op, 0);
-    uint8_t zero = viv_zero_point(in);
-    struct viv_fold fold;
-    if (!viv_fold_weights(plan->chip, op, in, out, &fold))
-        return mica_fail(plan->log, -ENOTSUP, "the scales of %s \"%s\" do not fit the NN cores", op->type, out->name);
-    struct viv_elementwise above = {.inputs = 1, .weight = {1}, .in_zero = {zero}, .out_zero = 0, .relu = true};
-    viv_requant_factor(plan->chip, 1, &above.requant);
-    struct viv_elementwise below = above, sum = {.inputs = 2, .requant = fold.requant, .out_zero = viv_zero_point(out)};
-    below.weight[0] = -1;
-    sum.weight[0] = fold.weight[0];
-    sum.weight[1] = fold.weight[1];
-    struct operands operands = {.count = 1, .tensors = {(uint32_t)op->inputs[0]}};
-    bool planar = use_planar(plan, &operands);
-    struct viv_ref ref;
-    int error = need(plan, operands.tensors[0], planar, op_index, &ref);
-    if (!error)
-        error = viv_plan_storage(plan, viv_elementwise_pitch(in->bytes) + in->bytes, &operands.first);
-    if (!error)
-        error = make_out(plan, (uint32_t)op->outputs[0], planar, &operands.out);
-    if (!error)
-        error = viv_elementwise_jobs(plan, op_index, &above, ref, operands.first, in->bytes);
-    if (!error)
-        error = viv_elementwise_jobs(plan, op_index, &below, ref, slot(&operands, 1, in->bytes), in->bytes);
-    return error ? error : viv_elementwise_jobs(plan, op_index, &sum, operands.first, operands.out, out->bytes);
 }

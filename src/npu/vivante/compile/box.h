@@ -32,4 +32,12 @@ int viv_tp_scatter(struct viv_plan *plan, uint32_t op, const struct viv_box_loop
                    const struct viv_box_loop *rows, const struct viv_box_loop *slices, struct viv_ref in,
                    struct viv_ref out, uint8_t zero_point);
 
+/* Columns and rows of many planes that follow each other evenly: three loops more, outermost first. */
+struct viv_spread {
+    struct viv_box_loop columns, rows, planes[3];
+};
+
+int viv_tp_spread(struct viv_plan *plan, uint32_t op, const struct viv_spread *spread, struct viv_ref in,
+                  struct viv_ref out);
+
 #endif

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Which channels make a group. Sorted by factor, groups are runs of neighbours, each with the multiplier that its
+ * largest factor wants; the cheapest cut into runs is found from the smallest factor on. The second stage has one
+ * multiplier for all, so that is tried with a few.
+ */
 #include "npu/vivante/compile/channels.h"
 
 #include <errno.h>
@@ -9,25 +14,41 @@
 
 #include "util/checked.h"
 
-#define LARGEST 255u           /* weight of the second stage */
-#define LIMIT 1.998            /* steps of the output: below 2, results differ by at most 1 */
-#define IDLE_STEPS 0.45        /* a channel that never gets further from zero than this rounds to it everywhere */
-#define SECOND_STAGE_GROUP 32u /* channels of a job of the second stage, about */
-#define ANCHORS 16u            /* places of a group's multiplier that are tried */
+#define LARGEST 255.0   /* factor of the second stage */
+#define MOST_ENDS 40u   /* places where groups may end, beyond them evenly spread */
+#define WIDE_GAP 1.3    /* between neighbours' factors where a group may always end */
+#define NEAR_SHARE 0.99 /* of what the bound leaves, that a group's multiplier is below its largest factor */
+#define NONE UINT32_MAX
 
-/* What of one channel matters here. */
-struct channel {
-    double factor;   /* what the accumulator is to be multiplied with */
-    double rounding; /* of TFLite: its result is at most so far from the exact one */
+/* What a factor of 255 in the second stage stands for. Large ones make wide groups, small ones are finer. */
+static const double widest_factors[] = {1.46, 1.2, 0.98};
+#define WIDEST_COUNT (sizeof(widest_factors) / sizeof(*widest_factors))
+
+struct ranked {
+    double factor;
     uint32_t index;
 };
 
 struct chooser {
-    const struct viv_chip *chip;
+    const struct viv_channel_layer *layer;
+    const struct viv_channel_costs *costs;
+    uint32_t cost_count;
     struct viv_channels *channels;
-    struct channel *sorted; /* those that are not idle, by factor */
+    struct viv_channel_judge judge;
+    struct ranked *sorted; /* channels that are not idle, by factor */
     uint32_t count;
-    double reach; /* of the output from its zero point, in steps */
+    uint32_t *ends; /* positions in `sorted` where a group may end: behind the last of it */
+    uint32_t end_count;
+    bool second; /* there is a second stage, with `widest` as what its largest factor stands for */
+    double widest;
+    struct best *best; /* of each cost, of each end */
+};
+
+/* The cheapest groups for all channels before an end. */
+struct best {
+    double cost;
+    uint32_t from; /* index of the end before the last group; NONE: there is no way to here */
+    enum viv_channel_way way;
 };
 
 bool viv_channels_differ(const struct mica_tensor *weights)
@@ -38,254 +59,327 @@ bool viv_channels_differ(const struct mica_tensor *weights)
     return false;
 }
 
-/* The multiplier as the hardware applies it. */
-static double exact(const struct viv_chip *chip, const struct viv_requant *requant)
+static const struct viv_channel *channel_at(const struct chooser *chooser, uint32_t position)
 {
-    int shift = (int)requant->shift + (chip->multiplier_bits == 23 ? 23 : 0);
-    return ldexp((double)((1u << chip->multiplier_bits) + requant->multiplier), -shift);
+    return &chooser->channels->channels[chooser->sorted[position].index];
 }
 
-/* Two roundings where TFLite shifts behind its multiplication, else one. */
-static double reference_rounding(double factor)
+/* ---- a group's multiplier ---------------------------------------------------------- */
+
+/* For the largest factor of a group. */
+static bool set_multiplier(struct chooser *chooser, enum viv_channel_way way, const struct viv_channel *top,
+                           struct viv_requant *requant)
 {
-    int exponent;
-    frexp(factor, &exponent);
-    return exponent < 0 ? 0.5 + ldexp(0.5, exponent) : 0.5;
-}
-
-/*
- * The distance of the channel's result from TFLite's: what the first stage rounds, seen through the second, what the
- * second rounds, what TFLite rounds, and how far the factors' product is off over the output's range.
- */
-static double channel_error(const struct chooser *chooser, const struct channel *channel, double first, double second)
-{
-    double off = fabs(first * second / channel->factor - 1) * (chooser->reach + 1);
-    return (second != 1 ? 0.5 * second : 0) + 0.5 + off + channel->rounding;
-}
-
-/* ---- groups -------------------------------------------------------------------- */
-
-/* A choice for the channels from the first open one on: a multiplier, and who can use it. */
-struct group {
-    struct viv_requant requant;
-    double first;
-};
-
-static bool make_group(const struct chooser *chooser, double factor, struct group *group)
-{
-    if (!viv_requant_factor(chooser->chip, factor, &group->requant))
+    double factor = top->factor, off = (VIV_CHANNEL_LIMIT - 0.5 - top->rounding - 0.5 * factor) / 127.5;
+    if (way == VIV_NEAR) /* as far below it as its own bound allows, so that smaller ones fit */
+        factor *= 1 - NEAR_SHARE * fmax(off, 0);
+    if (way == VIV_ADDED) /* its factor in the second stage is the largest, exactly */
+        factor /= LARGEST * chooser->judge.unit;
+    if (!viv_requant_factor(chooser->layer->chip, factor, requant))
         return false;
-    group->first = exact(chooser->chip, &group->requant);
+    chooser->judge.first = viv_requant_exact(chooser->layer->chip, requant);
     return true;
 }
 
-/* The second stage's weight for a channel in the group, 0: none is near enough. `unit` is what weight 1 stands for. */
-static uint8_t weight_for(const struct chooser *chooser, const struct channel *channel, double first, double unit,
-                          double *error)
+static bool may_use(const struct chooser *chooser, enum viv_channel_way way)
 {
-    double wanted = round(channel->factor / (first * unit));
-    if (wanted < 1 || wanted > LARGEST || wanted * unit < 1) /* below 1 the first stage would saturate too early */
-        return 0;
-    *error = channel_error(chooser, channel, first, wanted * unit);
-    return *error < LIMIT ? (uint8_t)wanted : 0;
+    if (way == VIV_ADDED)
+        return chooser->second;
+    /* Planes in channel order leave no choice of who is in a job, without a second stage that sorts them. */
+    return (chooser->layer->chip->z_offset_in_stream || !chooser->second) &&
+           (way == VIV_NEAR || viv_channel_few_weights(&chooser->judge) || chooser->layer->fold);
 }
 
-/* Open channels that fit; `unit` 0: without a second stage. */
-static uint32_t count_members(const struct chooser *chooser, const struct group *group, double unit, uint32_t begin)
+/* ---- the cheapest cut ------------------------------------------------------------------ */
+
+static struct best *best_at(const struct chooser *chooser, uint32_t costs, uint32_t end)
 {
-    uint32_t members = 0;
-    double error, widest = unit ? LARGEST * unit * 1.01 : 1.1;
-    for (uint32_t i = begin; i < chooser->count && chooser->sorted[i].factor < group->first * widest; i++) {
-        const struct channel *channel = &chooser->sorted[i];
-        if (chooser->channels->group[channel->index] != VIV_NONE)
+    return &chooser->best[(size_t)costs * (chooser->count + 1) + end];
+}
+
+static double group_cost(const struct viv_channel_costs *costs, enum viv_channel_way way, uint32_t channels,
+                         uint32_t planes)
+{
+    double kernel = costs->kernel + (way == VIV_ADDED ? costs->second_kernel : 0);
+    return costs->job * (channels < costs->blocks ? channels : costs->blocks) + kernel * planes;
+}
+
+/* A group of the channels between two ends. */
+static void offer(struct chooser *chooser, enum viv_channel_way way, uint32_t from, uint32_t last, uint32_t planes)
+{
+    uint32_t channels = chooser->ends[last] - chooser->ends[from];
+    for (uint32_t i = 0; i < chooser->cost_count; i++) {
+        const struct best *before = best_at(chooser, i, from);
+        struct best *best = best_at(chooser, i, last);
+        if (before->from == NONE)
             continue;
-        members += unit ? weight_for(chooser, channel, group->first, unit, &error) != 0
-                        : channel_error(chooser, channel, group->first, 1) < LIMIT;
+        double cost = before->cost + group_cost(&chooser->costs[i], way, channels, planes);
+        if (best->from == NONE || cost < best->cost)
+            *best = (struct best){cost, from, way};
     }
-    return members;
 }
 
-static bool best_group(const struct chooser *chooser, double unit, uint32_t begin, struct group *best)
+/* All groups of one way that end at ends[last]. */
+static void try_groups(struct chooser *chooser, uint32_t last, enum viv_channel_way way)
 {
-    uint32_t most = 0;
-    double factor = chooser->sorted[begin].factor;
-    for (uint32_t i = 0; i < ANCHORS; i++) {
-        struct group group;
-        double wanted = unit ? factor / ((ceil(1 / unit) + i) * unit) : factor * (1 + 0.006 * i / ANCHORS);
-        if (unit && ceil(1 / unit) + i > LARGEST)
-            break;
-        if (!make_group(chooser, wanted, &group))
-            continue;
-        double error;
-        const struct channel *first = &chooser->sorted[begin];
-        if (unit ? !weight_for(chooser, first, group.first, unit, &error)
-                 : channel_error(chooser, first, group.first, 1) >= LIMIT)
-            continue;
-        uint32_t members = count_members(chooser, &group, unit, begin);
-        if (members > most) {
-            most = members;
-            *best = group;
+    struct viv_requant requant;
+    uint32_t planes = 0, end = chooser->ends[last];
+    double error;
+    if (!may_use(chooser, way) || !set_multiplier(chooser, way, channel_at(chooser, end - 1), &requant))
+        return;
+    for (uint32_t from = last; from-- > 0;) {
+        for (uint32_t i = chooser->ends[from + 1]; i-- > chooser->ends[from];) {
+            uint32_t own = viv_channel_try(&chooser->judge, way, chooser->sorted[i].index, channel_at(chooser, i),
+                                           &error, NULL, NULL);
+            if (!own)
+                return;
+            planes += own;
         }
+        offer(chooser, way, from, last, planes);
     }
-    return most > 0;
 }
 
-static void join(struct chooser *chooser, const struct group *group, double unit, uint32_t begin)
+/* Places where groups may end: all of them, or some, close enough together that one group can reach over. */
+static void list_ends(struct chooser *chooser, bool all)
 {
-    struct viv_channels *channels = chooser->channels;
-    channels->requants[channels->group_count] = group->requant;
-    for (uint32_t i = begin; i < chooser->count; i++) {
-        const struct channel *channel = &chooser->sorted[i];
-        double error = unit ? 0 : channel_error(chooser, channel, group->first, 1);
-        uint8_t factor = unit ? weight_for(chooser, channel, group->first, unit, &error) : 1;
-        if (channels->group[channel->index] != VIV_NONE || !factor || error >= LIMIT)
-            continue;
-        channels->group[channel->index] = channels->group_count;
-        channels->factor[channel->index] = factor;
-        channels->bound = error > channels->bound ? error : channels->bound;
-    }
-    channels->group_count++;
-}
-
-/* All channels in at most `most` groups, from the smallest factor on, with a second stage of up to `widest` (0:
- * without).
- */
-static bool make_groups(struct chooser *chooser, double widest, uint32_t most)
-{
-    struct viv_channels *channels = chooser->channels;
-    struct group nothing;
-    double unit = 0;
-    channels->group_count = 0;
-    channels->bound = 0;
-    channels->corrected = widest != 0;
-    if (widest) {
-        struct group second;
-        if (!make_group(chooser, widest / LARGEST, &second))
-            return false;
-        channels->correction = second.requant;
-        unit = second.first;
-    }
-    for (uint32_t i = 0; i < channels->kernels; i++)
-        channels->group[i] = channels->idle[i] ? 0 : VIV_NONE;
+    uint32_t step = all ? 1 : mica_cdiv(chooser->count, MOST_ENDS), last = 0;
+    chooser->end_count = 0;
     for (uint32_t i = 0; i < chooser->count; i++) {
-        struct group group;
-        if (channels->group[chooser->sorted[i].index] != VIV_NONE)
+        if (i && i - last < step && chooser->sorted[i].factor < WIDE_GAP * chooser->sorted[last].factor)
             continue;
-        if (channels->group_count == most || !best_group(chooser, unit, i, &group))
-            return false;
-        join(chooser, &group, unit, i);
+        chooser->ends[chooser->end_count++] = i;
+        last = i;
     }
-    if (!channels->group_count && make_group(chooser, 1.0 / 256, &nothing)) /* all idle: any multiplier will do */
-        channels->requants[channels->group_count++] = nothing.requant;
-    return channels->group_count != 0;
+    chooser->ends[chooser->end_count++] = chooser->count;
 }
 
-/* ---- channels ------------------------------------------------------------------ */
+/* For all costs; which of them are cheapest. */
+static uint32_t find_cut(struct chooser *chooser, bool all)
+{
+    uint32_t least = 0;
+    list_ends(chooser, all);
+    uint32_t last = chooser->end_count - 1;
+    for (uint32_t i = 0; i <= last; i++) {
+        for (uint32_t j = 0; j < chooser->cost_count; j++)
+            *best_at(chooser, j, i) = (struct best){.from = i ? NONE : 0};
+        for (enum viv_channel_way way = 0; i && way < VIV_WAYS; way++)
+            try_groups(chooser, i, way);
+    }
+    for (uint32_t j = 1; j < chooser->cost_count; j++)
+        if (best_at(chooser, j, last)->cost < best_at(chooser, least, last)->cost)
+            least = j;
+    return least;
+}
+
+static bool set_second(struct chooser *chooser, double widest)
+{
+    struct viv_requant requant;
+    chooser->second = widest != 0;
+    chooser->widest = widest;
+    if (!widest)
+        return true;
+    if (!viv_requant_factor(chooser->layer->chip, widest / LARGEST, &requant))
+        return false;
+    chooser->channels->correction = requant;
+    chooser->judge.unit = viv_requant_exact(chooser->layer->chip, &requant);
+    return true;
+}
+
+/* ---- what was chosen -------------------------------------------------------------------- */
+
+static int add_channel(struct chooser *chooser, uint32_t index)
+{
+    struct viv_channels *channels = chooser->channels;
+    struct viv_channel *channel = &channels->channels[index];
+    double error;
+    channel->first = channels->plane_count;
+    channel->planes = viv_channel_try(&chooser->judge, channels->groups[channel->group].way, index, channel, &error,
+                                      &channels->planes[channels->plane_count], &channel->bias);
+    channels->plane_count += channel->planes;
+    channels->bound = fmax(channels->bound, error);
+    return channel->planes ? 0 : -ENOTSUP;
+}
+
+static int add_channels(struct chooser *chooser)
+{
+    struct viv_channels *channels = chooser->channels;
+    channels->planes = mica_new_array((size_t)channels->count * VIV_MAX_PLANES, sizeof(*channels->planes));
+    int error = channels->planes ? 0 : -ENOMEM;
+    for (uint32_t i = 0; !error && i < channels->count; i++) {
+        chooser->judge.first =
+            viv_requant_exact(chooser->layer->chip, &channels->groups[channels->channels[i].group].requant);
+        error = add_channel(chooser, i);
+    }
+    return error;
+}
+
+/* Groups from the last one back, numbered from the largest factor on. Idle channels are in the first. */
+static int make_groups(struct chooser *chooser)
+{
+    struct viv_channels *channels = chooser->channels;
+    const struct best *best = best_at(chooser, channels->costs, 0);
+    for (uint32_t end = chooser->end_count - 1; end; end = best[end].from) {
+        struct viv_channel_group *group = &channels->groups[channels->group_count];
+        group->way = best[end].way;
+        set_multiplier(chooser, group->way, channel_at(chooser, chooser->ends[end] - 1), &group->requant);
+        for (uint32_t i = chooser->ends[best[end].from]; i < chooser->ends[end]; i++)
+            channels->channels[chooser->sorted[i].index].group = channels->group_count;
+        channels->corrected |= group->way == VIV_ADDED;
+        channels->group_count++;
+    }
+    if (!channels->group_count && viv_requant_factor(chooser->layer->chip, 1.0 / 256, &channels->groups[0].requant))
+        channels->group_count = 1; /* all idle: any multiplier will do */
+    return add_channels(chooser);
+}
+
+/* ---- all ways ------------------------------------------------------------------------------ */
+
+/* Planes in channel order and no second stage that sorts them: all must be one group. */
+static bool in_order(const struct chooser *chooser, const struct best *last)
+{
+    return chooser->second || chooser->layer->chip->z_offset_in_stream || last->from == 0;
+}
+
+/* The cheapest cut with and without a second stage; *widest is what its largest factor stands for, 0: none. */
+static bool find_way(struct chooser *chooser, bool all, double *widest)
+{
+    double least = -1;
+    for (unsigned i = 0; i <= WIDEST_COUNT; i++) {
+        if (!set_second(chooser, i ? widest_factors[i - 1] : 0))
+            continue;
+        uint32_t costs = find_cut(chooser, all);
+        const struct best *last = best_at(chooser, costs, chooser->end_count - 1);
+        double cost = last->cost + (i ? chooser->costs[costs].second_job : 0);
+        if (last->from == NONE || !in_order(chooser, last) || (least >= 0 && cost >= least))
+            continue;
+        least = cost;
+        *widest = chooser->widest;
+    }
+    return least >= 0;
+}
+
+static int choose(struct chooser *chooser)
+{
+    double widest;
+    bool all = chooser->count <= MOST_ENDS, found = find_way(chooser, all, &widest);
+    if (!found && !all) {
+        all = true;
+        found = find_way(chooser, all, &widest);
+    }
+    if (!found)
+        return -ENOTSUP;
+    set_second(chooser, widest);
+    chooser->channels->costs = find_cut(chooser, all);
+    return make_groups(chooser);
+}
+
+/* ---- the layer ------------------------------------------------------------------------------- */
 
 static int by_factor(const void *a, const void *b)
 {
-    const struct channel *x = a, *y = b;
+    const struct ranked *x = a, *y = b;
     return x->factor != y->factor ? (x->factor < y->factor ? -1 : 1) : (x->index > y->index) - (x->index < y->index);
 }
 
-/* The largest accumulator of each channel. */
-static void add_largest(const struct mica_tensor *weights, const struct mica_tensor *bias, uint32_t channels,
-                        double *largest)
+static int chooser_create(const struct viv_channel_layer *layer, struct viv_channels *channels, struct chooser *chooser)
 {
-    size_t inner = 1;
-    for (uint32_t d = (uint32_t)weights->quant.axis + 1; d < weights->rank; d++)
-        inner *= (size_t)weights->dims[d];
-    const uint8_t *bytes = weights->data;
-    uint8_t flip = viv_flip(weights);
-    int32_t zero = viv_zero_point(weights);
-    for (size_t i = 0; i < weights->bytes; i++)
-        largest[i / inner % channels] += 255.0 * abs((bytes[i] ^ flip) - zero);
-    const int32_t *biases = bias ? bias->data : NULL;
-    for (uint32_t i = 0; biases && i < channels; i++)
-        largest[i] += fabs((double)biases[i]);
-}
-
-static int list_channels(struct chooser *chooser, const struct mica_tensor *in, const struct mica_tensor *weights,
-                         const struct mica_tensor *bias, const struct mica_tensor *out)
-{
-    uint32_t kernels = weights->quant.count;
-    double *largest = mica_new_array(kernels, sizeof(*largest));
-    chooser->sorted = mica_new_array(kernels, sizeof(*chooser->sorted));
-    if (!largest || !chooser->sorted) {
-        free(largest);
+    uint32_t count = layer->weights->quant.count;
+    *channels = (struct viv_channels){.count = count};
+    *chooser = (struct chooser){.layer = layer, .channels = channels};
+    channels->channels = mica_new_array(count, sizeof(*channels->channels));
+    channels->groups = mica_new_array(count, sizeof(*channels->groups));
+    chooser->sorted = mica_new_array(count, sizeof(*chooser->sorted));
+    chooser->ends = mica_new_array((size_t)count + 1, sizeof(*chooser->ends));
+    bool all = channels->channels && channels->groups && chooser->sorted && chooser->ends;
+    viv_channel_judge_init(layer, &chooser->judge);
+    if (!all || !viv_channel_judge_gather(&chooser->judge))
         return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        struct viv_channel *channel = &channels->channels[i];
+        viv_channel_measure(&chooser->judge, i, channel);
+        if (!channel->idle)
+            chooser->sorted[chooser->count++] = (struct ranked){channel->factor, i};
     }
-    add_largest(weights, bias, kernels, largest);
-    for (uint32_t i = 0; i < kernels; i++) {
-        double factor = (double)in->quant.scale[0] * weights->quant.scale[i] / out->quant.scale[0];
-        chooser->channels->idle[i] = largest[i] * factor < IDLE_STEPS;
-        if (!chooser->channels->idle[i])
-            chooser->sorted[chooser->count++] = (struct channel){factor, reference_rounding(factor), i};
-    }
-    free(largest);
     qsort(chooser->sorted, chooser->count, sizeof(*chooser->sorted), by_factor);
     return 0;
 }
 
-/* ---- the choice ---------------------------------------------------------------- */
-
-/* Widths of the second stage's factor; wide ones make few groups, narrow ones leave more of the bound to its weights.
- */
-static const double widths[] = {1.36, 1.2, 1.1};
-
-static bool choose(struct chooser *chooser)
+static void chooser_finish(struct chooser *chooser)
 {
-    struct viv_channels *channels = chooser->channels;
-    uint32_t fewest = channels->kernels;
-    double best = 0;
-    for (unsigned i = 0; i < sizeof(widths) / sizeof(*widths); i++)
-        if (make_groups(chooser, widths[i], fewest) && (!best || channels->group_count < fewest)) {
-            fewest = channels->group_count;
-            best = widths[i];
-        }
-    /* Planes in channel order leave no choice of who is in a job, without a second stage that sorts them. */
-    uint32_t most = chooser->chip->z_offset_in_stream ? fewest + 1 + channels->kernels / SECOND_STAGE_GROUP : 1;
-    if (make_groups(chooser, 0, most))
-        return true;
-    return best && make_groups(chooser, best, fewest);
+    viv_channel_judge_finish(&chooser->judge);
+    free(chooser->sorted);
+    free(chooser->ends);
+    free(chooser->best);
 }
 
-static int allocate(struct viv_channels *channels, uint32_t kernels)
+int viv_channels_choose(const struct viv_channel_layer *layer, const struct viv_channel_costs *costs, uint32_t count,
+                        struct viv_channels *channels)
 {
-    *channels = (struct viv_channels){.kernels = kernels};
-    channels->group = mica_new_array(kernels, sizeof(*channels->group));
-    channels->factor = mica_new_array(kernels, sizeof(*channels->factor));
-    channels->idle = mica_new_array(kernels, sizeof(*channels->idle));
-    channels->requants = mica_new_array(kernels, sizeof(*channels->requants));
-    return channels->group && channels->factor && channels->idle && channels->requants ? 0 : -ENOMEM;
-}
-
-int viv_channels_choose(const struct viv_chip *chip, const struct mica_tensor *in, const struct mica_tensor *weights,
-                        const struct mica_tensor *bias, const struct mica_tensor *out, const struct viv_reach *reach,
-                        struct viv_channels *channels, char *reason, size_t size)
-{
-    struct chooser chooser = {.chip = chip, .channels = channels};
-    chooser.reach = reach->relu || reach->zero < 128 ? 255 - reach->zero : reach->zero;
-    int error = allocate(channels, weights->quant.count);
+    struct chooser chooser;
+    int error = chooser_create(layer, channels, &chooser);
+    chooser.costs = costs;
+    chooser.cost_count = count;
+    chooser.best = mica_new_array(((size_t)chooser.count + 1) * count, sizeof(*chooser.best));
     if (!error)
-        error = list_channels(&chooser, in, weights, bias, out);
-    if (error) {
-        snprintf(reason, size, "out of memory");
-    } else if (!choose(&chooser)) {
-        snprintf(reason, size,
-                 "the weights are quantized per channel, and for a factor of %g from sum to output no group keeps the "
-                 "result within 1 of the exact one",
-                 chooser.count ? chooser.sorted[chooser.count - 1].factor : 0.0);
-        error = -ENOTSUP;
-    }
-    free(chooser.sorted);
+        error = chooser.best ? choose(&chooser) : -ENOMEM;
+    chooser_finish(&chooser);
     return error;
+}
+
+/* Is there a way for the channel in a group of its own, whatever it costs? */
+static bool possible_alone(struct chooser *chooser, uint32_t index, const struct viv_channel *channel)
+{
+    bool in_order = !chooser->layer->chip->z_offset_in_stream;
+    for (unsigned i = in_order ? 1 : 0; i <= WIDEST_COUNT; i++) {
+        struct viv_requant requant;
+        enum viv_channel_way way = i ? VIV_ADDED : VIV_NEAR;
+        double error;
+        if (set_second(chooser, i ? widest_factors[i - 1] : 0) && set_multiplier(chooser, way, channel, &requant) &&
+            viv_channel_try(&chooser->judge, way, index, channel, &error, NULL, NULL))
+            return true;
+    }
+    return false;
+}
+
+bool viv_channels_possible(const struct viv_channel_layer *layer, char *reason, size_t size)
+{
+    struct viv_channels channels = {0};
+    struct chooser chooser = {.layer = layer, .channels = &channels};
+    viv_channel_judge_init(layer, &chooser.judge);
+    for (uint32_t i = 0; i < layer->weights->quant.count; i++) {
+        struct viv_channel channel;
+        viv_channel_measure(&chooser.judge, i, &channel);
+        if (channel.idle || possible_alone(&chooser, i, &channel))
+            continue;
+        snprintf(reason, size,
+                 "the weights are quantized per channel, and for a factor of %g from sum to output nothing keeps the "
+                 "result within 1 of the exact one",
+                 channel.factor);
+        return false;
+    }
+    return true;
 }
 
 void viv_channels_finish(struct viv_channels *channels)
 {
-    free(channels->group);
-    free(channels->factor);
-    free(channels->idle);
-    free(channels->requants);
+    free(channels->channels);
+    free(channels->groups);
+    free(channels->planes);
+}
+
+void viv_channels_describe(const struct viv_channels *channels, char *text, size_t size)
+{
+    static const char *const names[VIV_WAYS] = {"of near scales", "with folded scales", "with a second stage"};
+    uint32_t counts[VIV_WAYS] = {0}, ways = 0;
+    for (uint32_t i = 0; i < channels->group_count; i++)
+        ways += !counts[channels->groups[i].way]++;
+    size_t used = (size_t)snprintf(text, size, "%u group%s of channels", channels->group_count,
+                                   channels->group_count == 1 ? "" : "s");
+    for (enum viv_channel_way way = 0; way < VIV_WAYS && used < size; way++)
+        if (counts[way] && ways == 1)
+            used += (size_t)snprintf(text + used, size - used, " %s", names[way]);
+        else if (counts[way])
+            used += (size_t)snprintf(text + used, size - used, ", %u %s", counts[way], names[way]);
+    if (channels->bound >= 2 && !counts[VIV_FOLDED] && used < size)
+        snprintf(text + used, size - used, ", folded scales");
 }

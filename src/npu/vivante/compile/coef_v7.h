@@ -27,22 +27,29 @@ struct viv_kernel_set {
     const uint8_t *data;  /* [count][stored_channels][taps], in stream order */
     const uint32_t *bias; /* [count] */
     uint32_t plane;       /* bytes of an output plane: kernel k writes at k * plane */
-    /* Not NULL: kernel k has order[k] - first_place where k stands here; ascending. */
+    /* Not NULL: kernel k has order[k] - first_place where k stands here. */
     const uint32_t *order;
     uint32_t first_place;
-    uint32_t multiplier; /* with `diagonal`: neighbours that see the same channel; 0 stands for 1 */
+    const uint32_t *place; /* Not NULL: kernel k writes at place[k] * plane whatever its order */
+    uint32_t multiplier;   /* with `diagonal`: neighbours that see the same channel; 0 stands for 1 */
 };
 
-/* Of all of the job's channels, which kernel k is: its output plane. */
-static inline uint32_t viv_kernel_place(const struct viv_kernel_set *set, uint32_t kernel)
+/* Of all of the job's channels, which kernel k is. */
+static inline uint32_t viv_kernel_channel(const struct viv_kernel_set *set, uint32_t kernel)
 {
     return set->order ? set->order[kernel] - set->first_place : kernel;
+}
+
+/* Its output plane. */
+static inline uint32_t viv_kernel_place(const struct viv_kernel_set *set, uint32_t kernel)
+{
+    return set->place ? set->place[kernel] : viv_kernel_channel(set, kernel);
 }
 
 /* The only input channel that kernel k sees, with `diagonal`. */
 static inline uint32_t viv_kernel_input(const struct viv_kernel_set *set, uint32_t kernel)
 {
-    return viv_kernel_place(set, kernel) / (set->multiplier ? set->multiplier : 1);
+    return viv_kernel_channel(set, kernel) / (set->multiplier ? set->multiplier : 1);
 }
 
 struct viv_coefficients {

@@ -37,6 +37,7 @@ static struct viv_kernel_set kernel_set(const struct viv_plan *plan, const struc
     set.plane = nn->out_x_stride * nn->out_y_stride;
     set.order = weights->order ? weights->order + nn->first_kernel : NULL;
     set.first_place = nn->first_place;
+    set.place = weights->place ? weights->place + nn->first_kernel : NULL;
     set.multiplier = weights->multiplier;
     return set;
 }
@@ -70,10 +71,14 @@ static int run_loop(struct viv_plan *plan, uint32_t count, void (*body)(void *us
 static int check_supported(const struct mica_chip *chip, const struct mica_partition *partition, struct mica_log *log)
 {
     char reason[256];
-    for (uint32_t i = 0; i < partition->op_count; i++)
-        if (viv_supports(chip, partition->graph, partition->ops[i], reason, sizeof(reason)))
+    for (uint32_t i = 0; i < partition->op_count; i++) {
+        int error = viv_supports(chip, partition->graph, partition->ops[i], reason, sizeof(reason));
+        if (error == -ENOMEM)
+            return mica_fail_nomem(log);
+        if (error)
             return mica_fail(log, -ENOTSUP, "operation %u can't be compiled for the NPU: %s", partition->ops[i],
                              reason);
+    }
     return 0;
 }
 

@@ -23,15 +23,39 @@ struct viv_weights *viv_conv_weights(struct viv_plan *plan, const struct mica_op
     return weights;
 }
 
+/* The lanes of a tensor (window.h), straight from outside where they need no padding of rows. */
+static int lower_lanes(struct viv_plan *plan, uint32_t op, uint32_t tensor, const struct viv_window *window,
+                       struct viv_ref *out)
+{
+    const struct mica_tensor *t = &plan->graph->tensors[tensor];
+    const struct viv_lanes *x = &window->x, *y = &window->y;
+    struct viv_shape shape = viv_shape_of(t);
+    uint64_t lane = (uint64_t)window->job_w * window->job_h;
+    uint8_t zero_point = viv_tensor_zero(t);
+    struct viv_ref in;
+    bool outside =
+        !viv_has_planar(plan, tensor) && x->groups * y->groups == 1 && !y->padding && y->stride * y->columns <= shape.h;
+    int error = outside ? viv_need_nhwc(plan, tensor, op, &in) : viv_need_planar(plan, tensor, op, &in);
+    if (!error)
+        error = viv_plan_storage(plan, lane * shape.c * viv_window_phases(window), out);
+    if (!error && outside)
+        return viv_tp_lanes_nhwc(plan, op, shape, x, y, in, *out, zero_point);
+    for (uint32_t group = 0; !error && group < x->groups * y->groups; group++)
+        error = viv_tp_lanes(plan, op, shape, shape.w * shape.h, x, y, group, in, *out, zero_point);
+    return error;
+}
+
 /* The job's input: the operation's, planar, or its space-to-depth form. */
 int viv_conv_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref)
 {
     uint32_t tensor = (uint32_t)plan->graph->ops[op].inputs[0];
     const struct mica_tensor *t = &plan->graph->tensors[tensor];
     struct viv_shape shape = viv_shape_of(t);
-    if (window->lowering != VIV_SPACE_TO_DEPTH)
+    if (window->lowering == VIV_DIRECT || window->lowering == VIV_FIRST_PIXEL)
         return viv_need_planar(plan, tensor, op, ref);
     struct viv_ref in;
+    if (window->lowering == VIV_LANES)
+        return lower_lanes(plan, op, tensor, window, ref);
     bool from_nhwc = !viv_has_planar(plan, tensor) && shape.h % 2 == 0;
     int error = from_nhwc ? viv_need_nhwc(plan, tensor, op, &in) : viv_need_planar(plan, tensor, op, &in);
     if (!error)
@@ -103,13 +127,30 @@ int viv_conv_begin(struct viv_plan *plan, uint32_t op_index, struct viv_window *
     return *weights ? 0 : -ENOMEM;
 }
 
+int viv_conv_job(struct viv_plan *plan, uint32_t op_index, struct viv_weights *weights, struct viv_nn *nn)
+{
+    if (viv_channels_differ(mica_op_input(plan->graph, &plan->graph->ops[op_index], 1)))
+        return viv_channels_lower(plan, op_index, 0, weights, nn);
+    nn->in_c = weights->channels * weights->phases;
+    nn->out_c = weights->kernels;
+    struct viv_weights_profile profile = viv_weights_profile(weights);
+    viv_tile_choose(plan->chip, nn, viv_coef_estimate(plan->chip, nn->out_c, nn->in_c, weights->taps, &profile),
+                    profile.density);
+    struct viv_job *job = viv_plan_job(plan, op_index, true);
+    if (!job)
+        return -ENOMEM;
+    job->nn = *nn;
+    job->macs = mica_op_macs(plan->graph, &plan->graph->ops[op_index]);
+    return 0;
+}
+
 int viv_lower_conv(struct viv_plan *plan, uint32_t op_index)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
     const struct mica_tensor *filter = mica_op_input(plan->graph, op, 1);
     struct viv_nn nn = {0};
     struct viv_window window;
-    struct viv_weights *weights;
+    struct viv_weights *weights = NULL;
     int error = viv_conv_begin(plan, op_index, &window, &nn, &weights);
     if (error)
         return error;
@@ -118,19 +159,8 @@ int viv_lower_conv(struct viv_plan *plan, uint32_t op_index)
     weights->tap_stride = weights->channels;
     weights->channel_stride = 1;
     weights->kernel_stride = (size_t)(filter->dims[1] * filter->dims[2]) * weights->channels;
-    viv_window_map(plan->chip, &window, &op->window, weights);
+    if (!viv_window_map(plan->chip, &window, &op->window, weights))
+        return mica_fail_nomem(plan->log);
     weights->pointwise = weights->taps == 1;
-    if (viv_channels_differ(filter))
-        return viv_channels_lower(plan, op_index, 0, weights, &nn);
-    nn.in_c = weights->channels * weights->phases;
-    nn.out_c = weights->kernels;
-    struct viv_weights_profile profile = viv_weights_profile(weights);
-    viv_tile_choose(plan->chip, &nn, viv_coef_estimate(plan->chip, nn.out_c, nn.in_c, weights->taps, &profile),
-                    profile.density);
-    struct viv_job *job = viv_plan_job(plan, op_index, true);
-    if (!job)
-        return -ENOMEM;
-    job->nn = nn;
-    job->macs = mica_op_macs(plan->graph, op);
-    return 0;
+    return viv_conv_job(plan, op_index, weights, &nn);
 }

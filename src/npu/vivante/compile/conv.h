@@ -28,6 +28,9 @@ void viv_conv_geometry(const struct viv_window *window, struct viv_nn *nn);
 /* The job's input: the operation's, planar, or its space-to-depth form. */
 int viv_conv_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref);
 
+/* The job, or those of each group of channels, of a dense operation whose data is input 0. */
+int viv_conv_job(struct viv_plan *plan, uint32_t op, struct viv_weights *weights, struct viv_nn *nn);
+
 /* depthwise.c: one job, with hardware for it. */
 int viv_depthwise_job(struct viv_plan *plan, uint32_t op, const struct viv_weights *weights, struct viv_nn nn,
                       uint64_t macs);

@@ -16,13 +16,6 @@
 #include "util/checked.h"
 
 /*
- * What another job costs beyond the model's own fixed cycles, in microseconds.
- * The true figure is unknown: the model has 3.1, published whole-network times
- * bound it by 40 (timing.md, section 6); 10 is the middle of the studied cases.
- */
-#define EXTRA_JOB_US 10.0
-
-/*
  * What a byte of coefficients costs beyond the time of reading it, in cycles:
  * zeros between the channels of a group are most of a V7 depthwise stream.
  * This decides between groups whose modelled time is the same within 1 %.
@@ -63,7 +56,8 @@ static uint32_t choose_group(const struct grouping *grouping, const struct viv_n
     double best_cycles = 0;
     for (unsigned i = 0; i <= sizeof(per_core) / sizeof(per_core[0]); i++) {
         uint32_t wanted = i == 0 ? weights->kernels : per_core[i - 1] * chip->nn_cores;
-        bool too_large = (uint64_t)wanted * viv_weights_planes(weights) * weights->taps > VIV_MAX_KERNEL_WEIGHTS;
+        uint64_t seen = (uint64_t)wanted / viv_weights_multiplier(weights) * viv_weights_planes(weights);
+        bool too_large = seen * weights->taps > VIV_MAX_KERNEL_WEIGHTS;
         if (i ? wanted >= weights->kernels || weights->multiplier > 1 : too_large)
             continue;
         uint32_t count = mica_cdiv(weights->kernels, wanted);
@@ -74,7 +68,7 @@ static uint32_t choose_group(const struct grouping *grouping, const struct viv_n
         previous = group;
         struct viv_nn trial = *nn;
         choose_group_tile(grouping, &trial, group);
-        double cycles = (double)trial.tile.cycles + EXTRA_JOB_US * chip->clock_mhz;
+        double cycles = (double)trial.tile.cycles + VIV_EXTRA_JOB_US * chip->clock_mhz;
         cycles += BYTE_CYCLES * (double)(HEADER_BYTES + group_bytes(grouping, group));
         cycles *= mica_cdiv(weights->kernels, group);
         if (!best || cycles < best_cycles) {
@@ -116,6 +110,8 @@ int viv_depthwise_groups(struct viv_plan *plan, uint32_t op, struct viv_weights 
         group = choose_group(&grouping, &nn);
     if (error)
         return error;
+    if (!group)
+        return mica_fail(plan->log, -ENOTSUP, "operation %u has kernels that are too large for the NN cores", op);
     uint64_t in_pitch = (uint64_t)nn.in_x_stride * nn.in_y_stride * viv_weights_planes(weights);
     uint64_t out_pitch = (uint64_t)nn.out_x_stride * nn.out_y_stride;
     struct viv_ref in = nn.in, out = nn.out;
@@ -166,8 +162,10 @@ int viv_lower_depthwise(struct viv_plan *plan, uint32_t op_index)
     weights->kernel_stride = 1;
     bool differ = viv_channels_differ(mica_op_input(plan->graph, op, 1));
     weights->multiplier = (uint32_t)op->window.depth_multiplier;
-    weights->diagonal = !plan->chip->hardware_depthwise || differ || weights->multiplier > 1;
-    viv_window_map(plan->chip, &window, &op->window, weights);
+    if (!viv_window_map(plan->chip, &window, &op->window, weights))
+        return mica_fail_nomem(plan->log);
+    weights->diagonal =
+        !plan->chip->hardware_depthwise || differ || weights->multiplier > 1 || window.lowering == VIV_LANES;
     if (differ)
         return viv_channels_lower(plan, op_index, 0, weights, &nn);
     if (weights->diagonal)

@@ -38,6 +38,28 @@ static uint32_t slot_of(const struct viv_job *job)
     return job->is_nn ? VIV_NN_SLOT : VIV_TP_SLOT;
 }
 
+/* ---- batches ---------------------------------------------------------------- */
+
+/* Kernels give a submission some time, half a second or a second: half of the shorter one, by the timing model. */
+#define BATCH_US 250000.0
+
+/* What one submission has so far. */
+struct batch {
+    uint32_t words, jobs;
+    double us;
+};
+
+/* Adds a job, unless the stream or the kernel's time is too short for one more. */
+static bool batch_takes(const struct viv_plan *plan, const struct viv_job *job, struct batch *batch)
+{
+    double us = viv_job_cycles(plan->chip, job) / plan->chip->clock_mhz;
+    uint32_t words = batch->jobs ? words_of(job) : VIV_STREAM_BATCH_WORDS + words_of(job);
+    if (batch->jobs && (batch->words + words > VIV_STREAM_MAX_WORDS || batch->us + us > BATCH_US))
+        return false;
+    *batch = (struct batch){batch->words + words, batch->jobs + 1, batch->us + us};
+    return true;
+}
+
 /* ---- sizes ------------------------------------------------------------------ */
 
 struct totals {
@@ -48,14 +70,14 @@ struct totals {
 static struct totals count(const struct viv_plan *plan)
 {
     struct totals totals = {0};
-    uint32_t words = VIV_STREAM_MAX_WORDS;
+    struct batch batch = {0};
     for (uint32_t i = 0; i < plan->job_count; i++) {
         const struct viv_job *job = &plan->jobs[i];
-        if (words + words_of(job) > VIV_STREAM_MAX_WORDS) {
-            totals.batches++;
-            words = VIV_STREAM_BATCH_WORDS;
+        if (!batch_takes(plan, job, &batch)) {
+            batch = (struct batch){0};
+            batch_takes(plan, job, &batch);
         }
-        words += words_of(job);
+        totals.batches += batch.jobs == 1;
         totals.coefficients += job->is_nn ? job->nn.coefficients.size : 0;
         totals.descriptors += (uint64_t)slot_of(job) * parts_of(job);
         totals.jobs += parts_of(job);
@@ -98,6 +120,36 @@ static int add_buffer(struct emitter *emitter, unsigned which, uint64_t size, bo
     return 0;
 }
 
+/* Program buffer and offset of a byte of a storage. */
+static uint32_t locate(const struct emitter *emitter, struct viv_ref ref, uint64_t *offset)
+{
+    struct viv_ref root = viv_plan_resolve(emitter->plan, ref);
+    const struct viv_storage *storage = &emitter->plan->storages[root.storage];
+    *offset = root.offset + storage->offset;
+    return storage->buffer < EXTERNAL ? emitter->index[storage->buffer]
+                                      : emitter->index[EXTERNAL] + storage->buffer - EXTERNAL;
+}
+
+/* Constants, inside the buffers of what they lie in. */
+static int fill_constants(struct emitter *emitter)
+{
+    const struct viv_plan *plan = emitter->plan;
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        uint64_t offset;
+        if (!plan->storages[i].data)
+            continue;
+        uint32_t index = locate(emitter, (struct viv_ref){i, 0}, &offset);
+        struct mica_program_buffer *buffer = &emitter->program->buffers[index];
+        if (!buffer->data)
+            buffer->data = calloc(1, buffer->size);
+        if (!buffer->data)
+            return mica_fail_nomem(plan->log);
+        buffer->data_size = buffer->size;
+        memcpy(buffer->data + offset, plan->storages[i].data, plan->storages[i].size);
+    }
+    return 0;
+}
+
 static int add_buffers(struct emitter *emitter, const struct totals *totals, uint32_t external)
 {
     struct viv_plan *plan = emitter->plan;
@@ -121,17 +173,7 @@ static int add_buffers(struct emitter *emitter, const struct totals *totals, uin
             emitter->program->buffers[emitter->program->buffer_count++] = (struct mica_program_buffer){
                 .size = storage->size, .access = storage->access ? storage->access : MICA_ACCESS_READ};
     }
-    return error;
-}
-
-/* Program buffer and offset of a byte of a storage. */
-static uint32_t locate(const struct emitter *emitter, struct viv_ref ref, uint64_t *offset)
-{
-    struct viv_ref root = viv_plan_resolve(emitter->plan, ref);
-    const struct viv_storage *storage = &emitter->plan->storages[root.storage];
-    *offset = root.offset + storage->offset;
-    return storage->buffer < EXTERNAL ? emitter->index[storage->buffer]
-                                      : emitter->index[EXTERNAL] + storage->buffer - EXTERNAL;
+    return error ? error : fill_constants(emitter);
 }
 
 static void add_reloc(struct emitter *emitter, struct mica_program_reloc reloc)
@@ -241,14 +283,15 @@ static int emit_init(struct emitter *emitter)
     return error;
 }
 
-/* As many jobs from `first` on as one stream takes; *next gets the first that is left. */
+/* As many jobs from `first` on as one submission takes; *next gets the first that is left. */
 static int emit_batch(struct emitter *emitter, uint32_t first, uint32_t *next)
 {
     const struct viv_plan *plan = emitter->plan;
-    uint32_t words = VIV_STREAM_BATCH_WORDS, end = first;
-    while (end < plan->job_count && words + words_of(&plan->jobs[end]) <= VIV_STREAM_MAX_WORDS)
-        words += words_of(&plan->jobs[end++]);
-    int error = begin_submit(emitter, words);
+    struct batch batch = {0};
+    uint32_t end = first;
+    while (end < plan->job_count && batch_takes(plan, &plan->jobs[end], &batch))
+        end++;
+    int error = begin_submit(emitter, batch.words);
     if (!error)
         viv_stream_begin(&emitter->stream);
     for (uint32_t i = first; !error && i < end; i++)

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "npu/vivante/compile/elementwise.h"
+#include "npu/vivante/compile/batch.h"
 #include "npu/vivante/compile/supports.h"
 
 static int lower_inputs(struct viv_plan *plan)
@@ -25,7 +25,8 @@ static int lower_op(struct viv_plan *plan, uint32_t op)
     const struct viv_operation *operation = viv_operation_of(plan->graph->ops[op].kind);
     if (!operation)
         return mica_fail(plan->log, -ENOTSUP, "%s can't be compiled for the NPU", plan->graph->ops[op].type);
-    return operation->lower(plan, op);
+    return viv_is_batched(plan->graph, &plan->graph->ops[op]) ? viv_lower_batch(plan, op, operation->lower)
+                                                              : operation->lower(plan, op);
 }
 
 static int lower_output(struct viv_plan *plan, uint32_t tensor)

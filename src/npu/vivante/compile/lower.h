@@ -66,6 +66,15 @@ int viv_tp_space_to_depth(struct viv_plan *plan, uint32_t op, struct viv_shape s
 int viv_tp_space_to_depth_nhwc(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in,
                                struct viv_ref out, uint8_t zero_point);
 
+/* One group of lanes (window.h), phase by phase, of planes that are `pitch` bytes apart. */
+struct viv_lanes;
+int viv_tp_lanes(struct viv_plan *plan, uint32_t op, struct viv_shape shape, uint32_t pitch, const struct viv_lanes *x,
+                 const struct viv_lanes *y, uint32_t group, struct viv_ref in, struct viv_ref out, uint8_t zero_point);
+
+/* All lanes, of one group, from an NHWC image that has all the rows. */
+int viv_tp_lanes_nhwc(struct viv_plan *plan, uint32_t op, struct viv_shape shape, const struct viv_lanes *x,
+                      const struct viv_lanes *y, struct viv_ref in, struct viv_ref out, uint8_t zero_point);
+
 /* Maxima of windows of 2 or 3 pixels each way, step 1 or 2. */
 int viv_tp_max_pool(struct viv_plan *plan, uint32_t op, struct viv_shape shape, uint32_t size, uint32_t step,
                     struct viv_ref in, struct viv_ref out);
@@ -100,8 +109,5 @@ struct viv_add viv_add_weights(const struct mica_tensor *a, const struct mica_te
 
 /* Columns an addition folds its tensors to; 0: too large. */
 uint32_t viv_add_columns(uint64_t bytes);
-
-/* Spatial padding of a PAD whose paddings are constant, false when it pads anything else. */
-bool viv_pad_amounts(const struct mica_graph *graph, const struct mica_op *op, struct mica_padding *padding);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "npu/vivante/compile/box.h"
+#include "npu/vivante/compile/resize.h"
 
 #define MAX_JOBS 1024u /* of one operation */
 
@@ -204,22 +205,39 @@ static int move_blocks(struct mover *mover)
     return move(mover, 0, 0, &box);
 }
 
-/* Each pixel to each place of its block. */
+static int move_phase(struct mover *mover, const struct viv_nearest *y, const struct viv_nearest *x, uint32_t row,
+                      uint32_t column)
+{
+    const struct mica_tensor *in = input(mover, 0), *out = output(mover, 0);
+    uint64_t in_strides[MICA_MAX_RANK], out_strides[MICA_MAX_RANK];
+    uint32_t rows = ((uint32_t)out->dims[1] - row + y->period - 1) / y->period;
+    uint32_t columns = ((uint32_t)out->dims[2] - column + x->period - 1) / x->period;
+    strides_of(in, mover->in_planar, in_strides);
+    strides_of(out, mover->out_planar, out_strides);
+    struct viv_box box = {.in_offset =
+                              (uint32_t)y->first[row] * in_strides[1] + (uint32_t)x->first[column] * in_strides[2],
+                          .out_offset = row * out_strides[1] + column * out_strides[2]};
+    viv_box_add(&box, (uint32_t)in->dims[0], in_strides[0], out_strides[0]);
+    viv_box_add(&box, rows, y->step * in_strides[1], y->period * out_strides[1]);
+    viv_box_add(&box, columns, x->step * in_strides[2], x->period * out_strides[2]);
+    viv_box_add(&box, (uint32_t)in->dims[3], in_strides[3], out_strides[3]);
+    return move(mover, 0, 0, &box);
+}
+
+/* The outputs of each phase are a box: those of a whole factor have the same pixels, one place further. */
 static int move_resize(struct mover *mover)
 {
     const struct mica_tensor *in = input(mover, 0), *out = output(mover, 0);
-    uint32_t rows = (uint32_t)(out->dims[1] / in->dims[1]), columns = (uint32_t)(out->dims[2] / in->dims[2]);
-    uint64_t in_strides[MICA_MAX_RANK], out_strides[MICA_MAX_RANK];
-    strides_of(in, mover->in_planar, in_strides);
-    strides_of(out, mover->out_planar, out_strides);
+    const struct mica_resize *resize = &mover->op->resize;
+    struct viv_nearest axes[2];
     int error = 0;
-    for (uint32_t i = 0; !error && i < rows * columns; i++) {
-        struct viv_box box = {.out_offset = i / columns * out_strides[1] + i % columns * out_strides[2]};
-        const uint64_t factor[] = {1, rows, columns, 1};
-        for (uint32_t d = 0; d < 4; d++)
-            viv_box_add(&box, (uint32_t)in->dims[d], in_strides[d], factor[d] * out_strides[d]);
-        error = move(mover, 0, 0, &box);
-    }
+    bool few = viv_nearest_make(resize, in->dims[1], out->dims[1], &axes[0]) &&
+               viv_nearest_make(resize, in->dims[2], out->dims[2], &axes[1]) &&
+               axes[0].period * axes[1].period <= MAX_JOBS;
+    if (!few)
+        mover->jobs += MAX_JOBS + 1;
+    for (uint32_t i = 0; few && !error && i < axes[0].period * axes[1].period; i++)
+        error = move_phase(mover, &axes[0], &axes[1], i / axes[1].period, i % axes[1].period);
     return error;
 }
 
@@ -428,10 +446,8 @@ static const char *refusal(const struct mica_graph *graph, const struct mica_op 
             return "a step below zero is not supported, the TP cores scan forwards";
     if (op->kind != MICA_OP_RESIZE_NEAREST)
         return NULL;
-    if (in->rank != 4 || out->dims[1] % in->dims[1] || out->dims[2] % in->dims[2])
-        return "images are only enlarged by whole factors: other ones would take a job for each row and column";
-    bool larger = out->dims[1] != in->dims[1] || out->dims[2] != in->dims[2];
-    return op->resize.align_corners && larger ? "aligned corners do not enlarge by a whole factor" : NULL;
+    (void)out;
+    return in->rank == 4 ? NULL : "the input is no image";
 }
 
 bool viv_move_supported(const struct mica_graph *graph, const struct mica_op *op, char *reason, size_t size)
@@ -453,8 +469,10 @@ bool viv_move_supported(const struct mica_graph *graph, const struct mica_op *op
 static bool has_planar(const struct viv_plan *plan, const struct mica_op *op, uint32_t first, uint32_t count)
 {
     bool planar = true;
-    for (uint32_t i = first; i < first + count; i++)
-        planar &= plan->graph->tensors[op->inputs[i]].rank == 4 && viv_has_planar(plan, (uint32_t)op->inputs[i]);
+    for (uint32_t i = first; i < first + count; i++) {
+        const struct mica_tensor *tensor = &plan->graph->tensors[op->inputs[i]];
+        planar &= tensor->rank == 4 && (tensor->data || viv_has_planar(plan, (uint32_t)op->inputs[i]));
+    }
     return planar;
 }
 
@@ -475,8 +493,7 @@ int viv_lower_move(struct viv_plan *plan, uint32_t op_index)
         mover.out_planar &= plan->graph->tensors[op->outputs[i]].rank == 4 &&
                             viv_shape_transposable(viv_shape_of(&plan->graph->tensors[op->outputs[i]]));
     for (uint32_t i = first; !error && i < first + count; i++)
-        error = mover.in_planar ? viv_need_planar(plan, (uint32_t)op->inputs[i], op_index, &ins[i])
-                                : viv_need_nhwc(plan, (uint32_t)op->inputs[i], op_index, &ins[i]);
+        error = viv_join_part(plan, op_index, i, mover.in_planar, &ins[i]);
     for (uint32_t i = 0; !error && i < op->output_count; i++)
         error = mover.out_planar ? viv_make_planar(plan, (uint32_t)op->outputs[i], &outs[i])
                                  : viv_make_nhwc(plan, (uint32_t)op->outputs[i], &outs[i]);

@@ -5,7 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "npu/vivante/compile/batch.h"
 #include "util/checked.h"
+
+static bool has_batches(const struct mica_partition *partition)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < partition->op_count; i++)
+        found |= viv_is_batched(partition->graph, &partition->graph->ops[partition->ops[i]]);
+    return found;
+}
 
 int viv_plan_init(struct viv_plan *plan, const struct viv_chip *chip, const struct mica_partition *partition,
                   struct mica_threads *threads, struct mica_log *log)
@@ -13,10 +22,15 @@ int viv_plan_init(struct viv_plan *plan, const struct viv_chip *chip, const stru
     *plan = (struct viv_plan){.chip = chip, .partition = partition, .graph = partition->graph};
     plan->threads = threads;
     plan->log = log;
-    plan->values = mica_new_array(partition->graph->tensor_count, sizeof(*plan->values));
+    if (has_batches(partition)) {
+        if (viv_batch_graph_make(partition->graph, &plan->batch))
+            return mica_fail_nomem(log);
+        plan->graph = &plan->batch.graph;
+    }
+    plan->values = mica_new_array(plan->graph->tensor_count, sizeof(*plan->values));
     if (!plan->values)
         return mica_fail_nomem(log);
-    for (uint32_t i = 0; i < partition->graph->tensor_count; i++)
+    for (uint32_t i = 0; i < plan->graph->tensor_count; i++)
         plan->values[i] = (struct viv_value){{VIV_NONE, 0}, {VIV_NONE, 0}, VIV_NONE, VIV_NONE};
     return 0;
 }
@@ -30,10 +44,13 @@ void viv_plan_finish(struct viv_plan *plan)
         viv_weights_finish(plan->weights[i]);
         free(plan->weights[i]);
     }
+    for (uint32_t i = 0; i < plan->storage_count; i++)
+        free(plan->storages[i].data);
     free(plan->weights);
     free(plan->jobs);
     free(plan->storages);
     free(plan->values);
+    viv_batch_graph_finish(&plan->batch);
 }
 
 /* Makes room for one more element; NULL when memory runs out, the array is then as before. */
@@ -57,6 +74,17 @@ int viv_plan_storage(struct viv_plan *plan, uint64_t size, struct viv_ref *ref)
     plan->storages[plan->storage_count] = (struct viv_storage){.size = size, .parent = VIV_NONE, .first = UINT32_MAX};
     *ref = (struct viv_ref){plan->storage_count++, 0};
     return 0;
+}
+
+int viv_plan_constant(struct viv_plan *plan, uint64_t size, struct viv_ref *ref, uint8_t **data)
+{
+    int error = viv_plan_storage(plan, size, ref);
+    if (error)
+        return error;
+    struct viv_storage *storage = &plan->storages[ref->storage];
+    storage->external = true;
+    *data = storage->data = calloc(1, size);
+    return storage->data ? 0 : mica_fail_nomem(plan->log);
 }
 
 bool viv_plan_claim(struct viv_plan *plan, struct viv_ref ref, uint64_t size, uint32_t parent, uint64_t offset)

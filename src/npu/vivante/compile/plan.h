@@ -15,6 +15,12 @@
 #include "npu/vivante/hw/timing.h"
 
 #define VIV_NONE UINT32_MAX
+/*
+ * What another job costs beyond the model's own fixed cycles, in microseconds.
+ * The true figure is unknown: the model has 3.1, published whole-network times
+ * bound it by 40 (timing.md, section 6); 10 is the middle of the studied cases.
+ */
+#define VIV_EXTRA_JOB_US 10.0
 #define VIV_MAX_TP_PARTS 8 /* more than any chip has TP cores */
 
 /*
@@ -27,8 +33,9 @@ struct viv_storage {
     uint32_t parent; /* VIV_NONE: stands alone */
     uint64_t parent_offset;
     bool is_input; /* holds a partition input as the host writes it */
+    uint8_t *data; /* a constant's bytes, `size` of them, owned; NULL: what jobs write. Its root is external. */
     /* The rest counts for storages without a parent only. */
-    bool external;        /* gets a program buffer of its own: the host reads or writes it */
+    bool external;        /* gets a program buffer of its own: the host reads or writes it, or it has constants */
     unsigned access;      /* what jobs do with it, enum mica_access */
     uint32_t first, last; /* jobs that use it; first UINT32_MAX: none does */
     enum viv_place place; /* memory that it is in; `offset` is set then */
@@ -130,10 +137,19 @@ struct viv_clamp {
     uint8_t zero, low, high; /* of the output */
 };
 
+#define VIV_BATCH_INPUTS 4u
+
+/* A graph with one operation more, which has one image of what another has several of (batch.h). */
+struct viv_batch_graph {
+    struct mica_graph graph; /* owns its arrays of tensors and operations; no tensors: there is no such graph */
+    int32_t inputs[VIV_BATCH_INPUTS], output;
+};
+
 struct viv_plan {
     const struct viv_chip *chip;
     const struct mica_partition *partition;
-    const struct mica_graph *graph;
+    const struct mica_graph *graph; /* the partition's, or `batch` */
+    struct viv_batch_graph batch;
     struct mica_compile_options options;
     struct mica_threads *threads;
     struct mica_log *log;
@@ -146,6 +162,8 @@ struct viv_plan {
     uint32_t weights_count, weights_capacity;
     struct viv_value *values; /* per graph tensor */
     struct viv_clamp clamp;
+    char way[160]; /* how the last operation with several ways is computed, and how far off TFLite it may be */
+    uint32_t off;
     uint64_t scratch_bytes;
     struct mica_on_chip on_chip[MICA_ON_CHIP_WINDOWS]; /* used ranges, device addresses */
 };
@@ -157,6 +175,9 @@ void viv_plan_finish(struct viv_plan *plan);
 /* A new storage of `size` bytes; *ref gets its first byte. */
 int viv_plan_storage(struct viv_plan *plan, uint64_t size, struct viv_ref *ref);
 
+/* The same with contents, *data: zeros that the caller fills in. No job may write them. */
+int viv_plan_constant(struct viv_plan *plan, uint64_t size, struct viv_ref *ref, uint8_t **data);
+
 /*
  * Puts the storage of `ref` at `offset` of `parent` for good. False when that
  * is not possible, because `ref` does not begin it, it is larger than `size`,
@@ -166,6 +187,9 @@ bool viv_plan_claim(struct viv_plan *plan, struct viv_ref ref, uint64_t size, ui
 
 /* The storage without parent that `ref` lies in, and where. */
 struct viv_ref viv_plan_resolve(const struct viv_plan *plan, struct viv_ref ref);
+
+/* What a job whose tile is chosen takes, by the timing model (describe.c). */
+double viv_job_cycles(const struct viv_chip *chip, const struct viv_job *job);
 
 /* A new zeroed job; the pointer lives until the next call. NULL when memory runs out. */
 struct viv_job *viv_plan_job(struct viv_plan *plan, uint32_t op, bool is_nn);

@@ -2,8 +2,7 @@
 /*
  * Averages are depthwise convolutions with weights of 1 and the divisor in the
  * multiplier. Where the window is the whole image, planes are folded to small
- * ones that a kernel covers, so that images of any size will do. Maxima are
- * the TP cores' (specification, section 4.4a).
+ * ones that a kernel covers, so that images of any size will do.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,12 +36,9 @@ bool viv_average_global(const struct mica_graph *graph, const struct mica_op *av
            mica_op_output(graph, average, 0)->bytes == (size_t)in->dims[3];
 }
 
-double viv_average_factor(const struct mica_graph *graph, const struct mica_op *op)
+double viv_average_factor(const struct mica_graph *graph, const struct mica_op *op, double pixels)
 {
-    struct mica_op average = viv_average_op(graph, op);
-    double area = (double)average.window.kernel_x * average.window.kernel_y;
-    double scales = (double)mica_op_input(graph, op, 0)->quant.scale[0] / mica_op_output(graph, op, 0)->quant.scale[0];
-    return scales / area;
+    return (double)mica_op_input(graph, op, 0)->quant.scale[0] / mica_op_output(graph, op, 0)->quant.scale[0] / pixels;
 }
 
 /* Weights of 1 where the map has taps; all are in place. */
@@ -58,17 +54,27 @@ static int fill_ones(struct viv_plan *plan, struct viv_weights *weights, uint8_t
         for (uint32_t z = 0; z < weights->channels; z++)
             for (uint32_t phase = 0; phase < weights->phases; phase++)
                 for (uint32_t tap = 0; tap < weights->taps; tap++, at++) {
-                    weights->owned[at] = weights->map[phase][tap] >= 0;
+                    weights->owned[at] = viv_weights_tap(weights, phase, tap) >= 0;
                     weights->bias[k] +=
                         (uint32_t)(weights->owned[at] * ((int32_t)plan->chip->bias_input_zero - in_zero));
                 }
     return 0;
 }
 
-/* Planes of k x k pixels, one behind the other, that make a channel's plane: a dense kernel over them is one output. */
-static int lower_global(struct viv_plan *plan, uint32_t op_index, struct viv_nn *nn, struct viv_weights *weights)
+/* The chip has it: viv_supports_average() has asked. */
+static void set_factor(const struct viv_plan *plan, const struct mica_op *average, double pixels, struct viv_nn *nn)
 {
-    const struct mica_tensor *in = mica_op_input(plan->graph, &plan->graph->ops[op_index], 0);
+    struct viv_requant requant = {0};
+    viv_requant_factor(plan->chip, viv_average_factor(plan->graph, average, pixels), &requant);
+    nn->post_multiplier = requant.multiplier;
+    nn->post_shift = requant.shift;
+}
+
+/* Planes of k x k pixels, one behind the other, that make a channel's plane: a dense kernel over them is one output. */
+static int lower_global(struct viv_plan *plan, uint32_t op_index, const struct mica_op *average, struct viv_nn *nn,
+                        struct viv_weights *weights)
+{
+    const struct mica_tensor *in = mica_op_input(plan->graph, average, 0);
     uint32_t pixels = (uint32_t)(in->dims[1] * in->dims[2]), size = viv_fully_connected_kernel(plan->chip, pixels);
     bool single = pixels % (size * size) != 0 || size == 1; /* planes of one pixel, under a 2x2 kernel with one tap */
     uint32_t side = single ? 1 : size;
@@ -78,6 +84,7 @@ static int lower_global(struct viv_plan *plan, uint32_t op_index, struct viv_nn 
     weights->taps = nn->kernel_w * nn->kernel_h;
     weights->channels = pixels / (side * side);
     weights->phases = 1;
+    set_factor(plan, average, pixels, nn);
     for (uint32_t tap = 0; tap < weights->taps; tap++)
         weights->map[0][tap] = single && tap ? -1 : (int16_t)tap;
     weights->diagonal = true;
@@ -85,6 +92,73 @@ static int lower_global(struct viv_plan *plan, uint32_t op_index, struct viv_nn 
     if (!error)
         error = fill_ones(plan, weights, nn->in_zero_point);
     return error ? error : viv_depthwise_groups(plan, op_index, weights, *nn, 0);
+}
+
+/* ---- windows that stick out of the image have fewer pixels to divide by --------------- */
+
+static int32_t pixels_at(int32_t place, int32_t size, int32_t kernel, int32_t stride, int32_t padding)
+{
+    int32_t start = place * stride - padding, end = start + kernel;
+    return (end < size ? end : size) - (start > 0 ? start : 0);
+}
+
+/* Outputs from `first` on whose windows have as many columns or rows of the image; the next that has not. */
+static int32_t run_end(int32_t first, int32_t outputs, int32_t size, int32_t kernel, int32_t stride, int32_t padding)
+{
+    int32_t end = first + 1, pixels = pixels_at(first, size, kernel, stride, padding);
+    while (end < outputs && pixels_at(end, size, kernel, stride, padding) == pixels)
+        end++;
+    return end;
+}
+
+bool viv_average_next(const struct mica_graph *graph, const struct mica_op *average, struct viv_average_area *area)
+{
+    const struct mica_tensor *in = mica_op_input(graph, average, 0), *out = mica_op_output(graph, average, 0);
+    const struct mica_window *w = &average->window;
+    int32_t columns = out->rank == 4 ? out->dims[2] : 1, rows = out->rank == 4 ? out->dims[1] : 1;
+    area->x = area->x_end;
+    if (area->x_end == columns || !area->y_end) {
+        area->x = 0;
+        area->y = area->y_end;
+        if (area->y == rows)
+            return false;
+        area->y_end = run_end(area->y, rows, in->dims[1], w->kernel_y, w->stride_y, w->padding.top);
+    }
+    area->x_end = run_end(area->x, columns, in->dims[2], w->kernel_x, w->stride_x, w->padding.left);
+    int32_t x = pixels_at(area->x, in->dims[2], w->kernel_x, w->stride_x, w->padding.left);
+    int32_t y = pixels_at(area->y, in->dims[1], w->kernel_y, w->stride_y, w->padding.top);
+    area->pixels = x > 0 && y > 0 ? (double)x * y : 0;
+    return true;
+}
+
+/* The job of a part of the outputs: it begins further inside both images. */
+static void select_area(const struct viv_average_area *area, struct viv_nn *nn)
+{
+    int32_t unit = nn->first_pixel ? 2 : 1, x = area->x * unit + nn->x_offset, y = area->y * unit + nn->y_offset;
+    uint32_t column = x > 0 ? (uint32_t)x : 0, row = y > 0 ? (uint32_t)y : 0;
+    nn->in.offset += (uint64_t)row * nn->in_x_stride + column;
+    nn->in_w -= column;
+    nn->in_h -= row;
+    nn->x_offset = x - (int32_t)column;
+    nn->y_offset = y - (int32_t)row;
+    nn->out.offset += (uint64_t)area->y * nn->out_x_stride + (uint64_t)area->x;
+    nn->out_w = (uint32_t)((area->x_end - area->x) * unit);
+    nn->out_h = (uint32_t)((area->y_end - area->y) * unit);
+}
+
+static int lower_areas(struct viv_plan *plan, uint32_t op_index, const struct mica_op *average, const struct viv_nn *nn,
+                       struct viv_weights *weights)
+{
+    struct viv_average_area area = {0};
+    int error = 0;
+    while (!error && viv_average_next(plan->graph, average, &area)) {
+        struct viv_nn job = *nn;
+        set_factor(plan, average, area.pixels, &job);
+        select_area(&area, &job);
+        error = weights->diagonal ? viv_depthwise_groups(plan, op_index, weights, job, 0)
+                                  : viv_depthwise_job(plan, op_index, weights, job, 0);
+    }
+    return error;
 }
 
 static int lower_windows(struct viv_plan *plan, uint32_t op_index, const struct mica_op *average, struct viv_nn *nn,
@@ -95,16 +169,14 @@ static int lower_windows(struct viv_plan *plan, uint32_t op_index, const struct 
     if (!viv_window_make(plan->chip, plan->graph, average, &window, reason, sizeof(reason)))
         return mica_fail(plan->log, -ENOTSUP, "%s", reason);
     viv_conv_geometry(&window, nn);
-    viv_window_map(plan->chip, &window, &average->window, weights);
+    if (!viv_window_map(plan->chip, &window, &average->window, weights))
+        return mica_fail_nomem(plan->log);
     weights->channels = 1;
-    weights->diagonal = !plan->chip->hardware_depthwise;
+    weights->diagonal = !plan->chip->hardware_depthwise || window.lowering == VIV_LANES;
     int error = viv_conv_input(plan, op_index, &window, &nn->in);
     if (!error)
         error = fill_ones(plan, weights, nn->in_zero_point);
-    if (error)
-        return error;
-    return weights->diagonal ? viv_depthwise_groups(plan, op_index, weights, *nn, 0)
-                             : viv_depthwise_job(plan, op_index, weights, *nn, 0);
+    return error ? error : lower_areas(plan, op_index, average, nn, weights);
 }
 
 int viv_lower_average(struct viv_plan *plan, uint32_t op_index)
@@ -113,12 +185,7 @@ int viv_lower_average(struct viv_plan *plan, uint32_t op_index)
     const struct mica_tensor *in = mica_op_input(plan->graph, op, 0), *out = mica_op_output(plan->graph, op, 0);
     struct mica_op average = viv_average_op(plan->graph, op);
     struct viv_bounds bounds = viv_bounds_of(average.window.activation, out);
-    struct viv_requant requant;
     struct viv_nn nn = {.in_zero_point = viv_zero_point(in)};
-    if (!viv_requant_factor(plan->chip, viv_average_factor(plan->graph, op), &requant))
-        return mica_fail(plan->log, -ENOTSUP, "the scales of %s \"%s\" do not fit the NN cores", op->type, out->name);
-    nn.post_multiplier = requant.multiplier;
-    nn.post_shift = requant.shift;
     viv_clamp_first(bounds, viv_zero_point(out), &nn.out_zero_point, &nn.relu);
     int error = viv_make_planar(plan, (uint32_t)op->outputs[0], &nn.out);
     if (!error)
@@ -127,88 +194,6 @@ int viv_lower_average(struct viv_plan *plan, uint32_t op_index)
     if (!weights)
         return error ? error : -ENOMEM;
     weights->kernels = (uint32_t)in->dims[3];
-    return viv_average_global(plan->graph, &average) ? lower_global(plan, op_index, &nn, weights)
+    return viv_average_global(plan->graph, &average) ? lower_global(plan, op_index, &average, &nn, weights)
                                                      : lower_windows(plan, op_index, &average, &nn, weights);
-}
-
-/* ---- maxima --------------------------------------------------------------------- */
-
-/* The image with columns and rows of the smallest value around it, where windows stick out. */
-static int pad_lowest(struct viv_plan *plan, uint32_t op, const struct mica_padding *padding, struct viv_shape *shape,
-                      struct viv_ref *ref)
-{
-    struct viv_ref in = *ref;
-    if (!padding->left && !padding->top && !padding->right && !padding->bottom)
-        return 0;
-    uint32_t w = shape->w + (uint32_t)(padding->left + padding->right);
-    uint32_t h = shape->h + (uint32_t)(padding->top + padding->bottom);
-    int error = viv_plan_storage(plan, (uint64_t)w * h * shape->c, ref);
-    if (!error)
-        error = viv_tp_pad(plan, op, *shape, padding, in, *ref, 0);
-    shape->w = w;
-    shape->h = h;
-    return error;
-}
-
-/* How much of an image its windows see. */
-static int32_t seen(int32_t outputs, int32_t stride, int32_t kernel)
-{
-    return (outputs - 1) * stride + kernel;
-}
-
-/* One job; *shape and *ref become its output's. `last`: where that is, NULL: a new storage. */
-static int pool_once(struct viv_plan *plan, uint32_t op, uint32_t size, uint32_t step, const struct viv_ref *last,
-                     struct viv_shape *shape, struct viv_ref *ref)
-{
-    struct viv_shape out = {(shape->w - size) / step + 1, (shape->h - size) / step + 1, shape->c};
-    struct viv_ref in = *ref;
-    int error = 0;
-    if (last)
-        *ref = *last;
-    else
-        error = viv_plan_storage(plan, (uint64_t)out.w * out.h * out.c, ref);
-    if (!error)
-        error = viv_tp_max_pool(plan, op, *shape, size, step, in, *ref);
-    *shape = out;
-    return error;
-}
-
-/* The windows; for a maximum of all rows and columns, one that is a square around them. */
-struct mica_window viv_maximum_window(const struct mica_graph *graph, const struct mica_op *op)
-{
-    const struct mica_tensor *in = mica_op_input(graph, op, 0);
-    int32_t size = in->dims[1] > in->dims[2] ? in->dims[1] : in->dims[2];
-    if (op->kind == MICA_OP_MAX_POOL_2D)
-        return op->window;
-    return (struct mica_window){.kernel_x = size, .kernel_y = size, .stride_x = 1, .stride_y = 1};
-}
-
-/* Windows of k: of 3 and 2 with step 1, as long as they are needed, the last with the step. */
-int viv_lower_max_pool(struct viv_plan *plan, uint32_t op_index)
-{
-    const struct mica_op *op = &plan->graph->ops[op_index];
-    const struct mica_tensor *in = mica_op_input(plan->graph, op, 0), *out = mica_op_output(plan->graph, op, 0);
-    const struct mica_window window = viv_maximum_window(plan->graph, op), *w = &window;
-    struct viv_shape shape = viv_shape_of(in);
-    struct mica_padding padding = {.left = w->padding.left, .top = w->padding.top};
-    bool one = out->bytes == shape.c;
-    int32_t right = seen(one ? 1 : out->dims[2], w->stride_x, w->kernel_x) - padding.left - in->dims[2];
-    int32_t bottom = seen(one ? 1 : out->dims[1], w->stride_y, w->kernel_y) - padding.top - in->dims[1];
-    padding.right = right > 0 ? right : 0;
-    padding.bottom = bottom > 0 ? bottom : 0;
-    struct viv_ref ref, to;
-    int error = viv_need_planar(plan, (uint32_t)op->inputs[0], op_index, &ref);
-    if (!error)
-        error = viv_make_planar(plan, (uint32_t)op->outputs[0], &to);
-    if (!error)
-        error = viv_clamp_begin(plan, op, viv_bounds_of(w->activation, out), &to);
-    if (!error)
-        error = pad_lowest(plan, op_index, &padding, &shape, &ref);
-    int32_t left = w->kernel_x;
-    while (!error && left > 3) { /* a window of k after one of m is one of k + m - 1 */
-        error = pool_once(plan, op_index, left > 4 ? 3 : 2, 1, NULL, &shape, &ref);
-        left -= left > 4 ? 2 : 1;
-    }
-    return error ? error
-                 : pool_once(plan, op_index, (uint32_t)left, one ? 1 : (uint32_t)w->stride_x, &to, &shape, &ref);
 }

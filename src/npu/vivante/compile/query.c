@@ -58,7 +58,12 @@ bool viv_check_same_type(const struct viv_query *query, const struct mica_tensor
 bool viv_check_image(const struct viv_query *query, const struct mica_tensor *tensor, const char *what)
 {
     if (tensor->rank == 4 && tensor->dims[0] != 1)
-        return viv_refuse(query, "the %s has batch size %d, only 1 is supported", what, tensor->dims[0]);
+        return viv_refuse(query, "the %s has batch size %d, which is not supported here", what, tensor->dims[0]);
+    return viv_check_layouts(query, tensor, what);
+}
+
+bool viv_check_layouts(const struct viv_query *query, const struct mica_tensor *tensor, const char *what)
+{
     struct viv_shape shape = viv_shape_of(tensor);
     if (!viv_shape_flat(shape) && !viv_shape_transposable(shape))
         return viv_refuse(query, "the %s has a dimension above %d, too large for the TP cores", what, INT16_MAX);

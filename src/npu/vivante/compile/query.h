@@ -25,11 +25,18 @@ bool viv_check_quantized(const struct viv_query *query, const struct mica_tensor
 bool viv_check_same_type(const struct viv_query *query, const struct mica_tensor *a, const struct mica_tensor *b);
 /* An image of batch 1 that the TP cores can transpose, should a neighbour need it in the other layout. */
 bool viv_check_image(const struct viv_query *query, const struct mica_tensor *tensor, const char *what);
-/* The same, quantized, of rank 4. */
+/* Without the batch: tensors of any rank that may be needed in either layout. */
+bool viv_check_layouts(const struct viv_query *query, const struct mica_tensor *tensor, const char *what);
+/* viv_check_image() of one that is quantized, of rank 4. */
 bool viv_check_image4(const struct viv_query *query, const struct mica_tensor *tensor, const char *what);
 /* Has in * weight / out a multiplier and a shift? */
 bool viv_check_scale(const struct viv_query *query, float in, float weight, float out);
 bool viv_check_channels(const struct viv_query *query, uint32_t inputs, uint32_t outputs);
+
+/* Input `index` of an operation that moves or joins: quantized like the output, or made so. */
+bool viv_check_part(const struct viv_query *query, uint32_t index);
+/* Two tensors of which at most one is constant, that broadcast, and an output, all of one type and quantized. */
+bool viv_check_pair(const struct viv_query *query);
 
 bool viv_is_byte(const struct mica_tensor *tensor);
 bool viv_same_shape(const struct mica_tensor *a, const struct mica_tensor *b);
@@ -43,9 +50,12 @@ bool viv_supports_transpose_conv(const struct viv_query *query);
 bool viv_supports_fully_connected(const struct viv_query *query);
 bool viv_supports_add(const struct viv_query *query);
 bool viv_supports_constant(const struct viv_query *query);
+bool viv_supports_multiply(const struct viv_query *query);
+bool viv_supports_prelu(const struct viv_query *query);
+bool viv_supports_squared_difference(const struct viv_query *query);
 bool viv_supports_maximum(const struct viv_query *query);
-bool viv_supports_unary(const struct viv_query *query);
-bool viv_supports_fold(const struct viv_query *query);
+bool viv_supports_table(const struct viv_query *query);
+bool viv_supports_quantize(const struct viv_query *query);
 bool viv_supports_bilinear(const struct viv_query *query);
 bool viv_supports_move(const struct viv_query *query);
 bool viv_supports_concatenation(const struct viv_query *query);
@@ -53,5 +63,6 @@ bool viv_supports_pad(const struct viv_query *query);
 bool viv_supports_reshape(const struct viv_query *query);
 bool viv_supports_average(const struct viv_query *query);
 bool viv_supports_max_pool(const struct viv_query *query);
+bool viv_supports_reduce(const struct viv_query *query);
 
 #endif

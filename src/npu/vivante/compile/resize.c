@@ -1,62 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bilinear enlargement by whole factors: all outputs at the same place of
- * their block weigh four neighbours alike, a depthwise convolution a place, on
- * an image whose border is repeated once. A move puts the results in between.
+ * Bilinear resizing: the outputs of each phase (resize.h) are a convolution of 2x2 neighbours, on an image whose
+ * border is repeated once and, where inputs are stepped over, on lanes of it (window.h). One TP job puts the planes of
+ * all phases between each other.
  */
+#include "npu/vivante/compile/resize.h"
+
 #include <errno.h>
 
 #include "npu/vivante/compile/box.h"
+#include "npu/vivante/compile/coef.h"
 #include "npu/vivante/compile/compose.h"
 #include "npu/vivante/compile/conv.h"
+#include "npu/vivante/compile/tile.h"
 #include "util/checked.h"
 
-/* Output factor * i + place lies `part` of `whole` behind input i + first, on the way to the next. */
-struct place {
-    int32_t first, part, whole;
+struct lowering {
+    struct viv_plan *plan;
+    uint32_t op;
+    struct viv_resize resize;
+    struct viv_shape shape; /* of the input */
+    uint32_t lanes;         /* of each channel */
+    struct viv_nn nn;
 };
-
-static struct place place_of(int32_t place, int32_t factor, bool half_pixels)
-{
-    if (factor == 1)
-        return (struct place){0, 0, 1};
-    if (!half_pixels)
-        return (struct place){0, place, factor};
-    int32_t part = 2 * place + 1 - factor;
-    return part < 0 ? (struct place){-1, part + 2 * factor, 2 * factor} : (struct place){0, part, 2 * factor};
-}
-
-static uint32_t whole_of(int32_t out, int32_t in, bool half_pixels)
-{
-    return (uint32_t)place_of(0, out / in, half_pixels).whole;
-}
-
-static bool power_of_two(int32_t value)
-{
-    return (value & (value - 1)) == 0;
-}
 
 const char *viv_bilinear_refusal(const struct mica_graph *graph, const struct mica_op *op)
 {
-    const struct mica_tensor *in = mica_op_input(graph, op, 0), *out = mica_op_output(graph, op, 0);
-    if (out->dims[1] % in->dims[1] || out->dims[2] % in->dims[2] || op->resize.align_corners)
-        return "images are only enlarged by whole factors, without aligned corners: for others each row and column "
-               "would have weights of its own";
-    bool binary = power_of_two(out->dims[1] / in->dims[1]) && power_of_two(out->dims[2] / in->dims[2]);
-    if (in->type == MICA_TYPE_INT8 && !binary)
-        return "int8 images are only enlarged by powers of two: for others TFLite's own positions, of ten bits, drift "
-               "by "
-               "several steps";
-    if (whole_of(out->dims[1], in->dims[1], op->resize.half_pixel_centers) *
-            whole_of(out->dims[2], in->dims[2], op->resize.half_pixel_centers) >
-        255)
-        return "the factor is too large for 8-bit weights";
-    return in->dims[1] < (int32_t)VIV_MAX_IMAGE - 2 && in->dims[2] < (int32_t)VIV_MAX_IMAGE - 2
-               ? NULL
-               : "the image is too large for the NN cores";
+    struct viv_resize resize;
+    return viv_resize_is_single(graph, op) ? NULL : viv_resize_make(graph, op, &resize);
 }
 
-static int copy(struct viv_plan *plan, uint32_t op, struct viv_shape area, const uint64_t *in_strides,
+/* ---- the input ------------------------------------------------------------------------- */
+
+static int copy(const struct lowering *lowering, struct viv_shape area, const uint64_t *in_strides,
                 const uint64_t *out_strides, struct viv_ref in, uint64_t from, struct viv_ref out, uint64_t to)
 {
     struct viv_box box = {0};
@@ -65,111 +41,252 @@ static int copy(struct viv_plan *plan, uint32_t op, struct viv_shape area, const
     viv_box_add(&box, area.w, 1, 1);
     in.offset += from;
     out.offset += to;
-    return viv_box_lower(plan, op, &box, in, out, 0);
+    return viv_box_lower(lowering->plan, lowering->op, &box, in, out, 0);
 }
 
 /* The planes with a border of one pixel that repeats the outermost ones. */
-static int repeat_border(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in,
-                         struct viv_ref *out)
+static int repeat_border(const struct lowering *lowering, struct viv_ref in, struct viv_ref *out)
 {
+    struct viv_shape shape = lowering->shape;
     uint64_t w = shape.w + 2, h = shape.h + 2;
     const uint64_t from[] = {(uint64_t)shape.w * shape.h, shape.w}, to[] = {w * h, w};
     struct viv_shape column = {1, shape.h, shape.c}, row = {(uint32_t)w, 1, shape.c};
-    int error = viv_plan_storage(plan, w * h * shape.c, out);
+    int error = viv_plan_storage(lowering->plan, w * h * shape.c, out);
     if (!error)
-        error = copy(plan, op, shape, from, to, in, 0, *out, w + 1);
+        error = copy(lowering, shape, from, to, in, 0, *out, w + 1);
     if (!error)
-        error = copy(plan, op, column, from, to, in, 0, *out, w);
+        error = copy(lowering, column, from, to, in, 0, *out, w);
     if (!error)
-        error = copy(plan, op, column, from, to, in, shape.w - 1, *out, 2 * w - 1);
+        error = copy(lowering, column, from, to, in, shape.w - 1, *out, 2 * w - 1);
     if (!error)
-        error = copy(plan, op, row, to, to, *out, w, *out, 0);
-    return error ? error : copy(plan, op, row, to, to, *out, (h - 2) * w, *out, (h - 1) * w);
+        error = copy(lowering, row, to, to, *out, w, *out, 0);
+    return error ? error : copy(lowering, row, to, to, *out, (h - 2) * w, *out, (h - 1) * w);
 }
 
-static int make_weights(struct viv_plan *plan, const struct place *x, const struct place *y, uint32_t channels,
-                        uint8_t zero, struct viv_weights *weights)
+/* The job's input: the image with its border, from the first neighbour on; where it steps, as lanes. */
+static int prepare(struct lowering *lowering, struct viv_ref planar)
 {
-    weights->kernels = channels;
-    weights->channels = weights->phases = 1;
-    weights->taps = weights->kernel_stride = 4;
-    weights->tap_stride = 1;
-    weights->diagonal = !plan->chip->hardware_depthwise;
-    weights->owned = mica_new_array(channels, 4);
-    weights->bias = mica_new_array(channels, sizeof(*weights->bias));
-    if (!weights->owned || !weights->bias)
-        return mica_fail_nomem(plan->log);
-    weights->source = weights->data = weights->owned;
-    for (int32_t tap = 0; tap < 4; tap++) {
-        int32_t value = (tap % 2 ? x->part : x->whole - x->part) * (tap / 2 ? y->part : y->whole - y->part);
-        weights->map[0][tap] = (int16_t)tap;
-        for (uint32_t k = 0; k < channels; k++) {
-            weights->owned[4 * k + (uint32_t)tap] = (uint8_t)value;
-            weights->bias[k] += (uint32_t)(value * ((int32_t)plan->chip->bias_input_zero - zero));
+    const struct viv_resize_axis *x = &lowering->resize.x, *y = &lowering->resize.y;
+    struct viv_nn *nn = &lowering->nn;
+    struct viv_ref bordered;
+    struct viv_shape shape = {x->in + 2, y->in + 2, lowering->shape.c};
+    uint32_t column = (uint32_t)(x->base + 1), row = (uint32_t)(y->base + 1), kernel = lowering->resize.kernel;
+    int error = repeat_border(lowering, planar, &bordered);
+    nn->in = bordered;
+    nn->in.offset += (uint64_t)row * shape.w + column;
+    nn->in_w = shape.w - column;
+    nn->in_h = shape.h - row;
+    nn->in_x_stride = shape.w;
+    nn->in_y_stride = shape.h;
+    lowering->lanes = x->step * y->step;
+    if (error || lowering->lanes == 1)
+        return error;
+    struct viv_lanes across = {.stride = x->step, .step = kernel, .groups = 1, .padding = -(int32_t)column};
+    struct viv_lanes down = {.stride = y->step, .step = kernel, .groups = 1, .padding = -(int32_t)row};
+    nn->in_w = nn->in_x_stride = across.columns = x->count + kernel - 1;
+    nn->in_h = nn->in_y_stride = down.columns = y->count + kernel - 1;
+    error = viv_plan_storage(lowering->plan, (uint64_t)nn->in_w * nn->in_h * lowering->lanes * shape.c, &nn->in);
+    return error ? error
+                 : viv_tp_lanes(lowering->plan, lowering->op, shape, shape.w * shape.h, &across, &down, 0, bordered,
+                                nn->in, nn->in_zero_point);
+}
+
+/* ---- the phases ------------------------------------------------------------------------ */
+
+/* The weights of a phase, lane by lane; their sum. */
+static int32_t fill(const struct lowering *lowering, uint32_t phase, double scale, uint8_t *data)
+{
+    const struct viv_resize_axis *x = &lowering->resize.x, *y = &lowering->resize.y;
+    uint32_t kernel = lowering->resize.kernel;
+    uint16_t order[VIV_MAX_TAPS];
+    int32_t sum = 0;
+    viv_tap_order(lowering->plan->chip, kernel, kernel, order);
+    for (uint32_t lane = 0; lane < lowering->lanes; lane++)
+        for (uint32_t i = 0; i < kernel * kernel; i++) {
+            uint32_t across = order[i] % kernel * x->step + lane % x->step;
+            uint32_t down = order[i] / kernel * y->step + lane / x->step;
+            double weight =
+                viv_resize_weight(x, phase % x->period, across) * viv_resize_weight(y, phase / x->period, down);
+            *data = viv_resize_round(weight, scale);
+            sum += *data++;
         }
+    return sum;
+}
+
+/* For all phases and one channel, or for one phase (not VIV_NONE) and all channels. */
+static struct viv_weights *make_weights(struct lowering *lowering, uint32_t phase, struct viv_nn *nn)
+{
+    struct viv_weights *weights = viv_plan_weights(lowering->plan, &nn->weights);
+    bool all = phase == VIV_NONE;
+    double error, scale = viv_resize_scale(&lowering->resize, phase, &error);
+    struct viv_requant requant = {0};
+    viv_requant_factor(lowering->plan->chip, 1 / scale, &requant); /* every chip has a factor of 1/255 to 1/1020 */
+    nn->post_multiplier = requant.multiplier;
+    nn->post_shift = requant.shift;
+    if (!weights)
+        return NULL;
+    weights->kernels = all ? lowering->resize.x.period * lowering->resize.y.period : lowering->shape.c;
+    weights->channels = all ? lowering->lanes : 1;
+    weights->phases = all ? 1 : lowering->lanes;
+    weights->taps = lowering->resize.kernel * lowering->resize.kernel;
+    weights->diagonal = !all && (!lowering->plan->chip->hardware_depthwise || lowering->lanes > 1);
+    weights->kernel_stride = (size_t)lowering->lanes * weights->taps;
+    weights->channel_stride = weights->taps;
+    weights->tap_stride = 1;
+    weights->owned = mica_new_array(weights->kernels, weights->kernel_stride);
+    weights->bias = mica_new_array(weights->kernels, sizeof(*weights->bias));
+    weights->wide_map = mica_new_array(weights->kernel_stride, sizeof(*weights->wide_map)); /* all taps are in place */
+    if (!weights->owned || !weights->bias || !weights->wide_map) {
+        mica_fail_nomem(lowering->plan->log);
+        return NULL;
+    }
+    weights->source = weights->data = weights->owned;
+    for (uint32_t k = 0; k < weights->kernels; k++) {
+        int32_t sum = fill(lowering, all ? k : phase, scale, weights->owned + k * weights->kernel_stride);
+        weights->bias[k] = (uint32_t)(sum * ((int32_t)lowering->plan->chip->bias_input_zero - nn->in_zero_point));
+    }
+    return weights;
+}
+
+/* A job for each channel: its kernels are the phases. */
+static int add_channels(struct lowering *lowering, struct viv_nn nn)
+{
+    struct viv_plan *plan = lowering->plan;
+    const struct viv_weights *weights = make_weights(lowering, VIV_NONE, &nn);
+    if (!weights)
+        return -ENOMEM;
+    nn.in_c = weights->channels;
+    nn.out_c = weights->kernels;
+    struct viv_weights_profile profile = viv_weights_profile(weights);
+    viv_tile_choose(plan->chip, &nn, viv_coef_estimate(plan->chip, nn.out_c, nn.in_c, weights->taps, &profile),
+                    profile.density);
+    for (uint32_t c = 0; c < lowering->shape.c; c++) {
+        struct viv_job *job = viv_plan_job(plan, lowering->op, true);
+        if (!job)
+            return -ENOMEM;
+        job->nn = nn;
+        nn.in.offset += (uint64_t)nn.in_x_stride * nn.in_y_stride * nn.in_c;
+        nn.out.offset += (uint64_t)nn.out_w * nn.out_h * nn.out_c;
     }
     return 0;
 }
 
-/* The outputs of one place, as planes of the input's size. */
-static int add_place(struct viv_plan *plan, uint32_t op, struct viv_nn nn, const struct place *x, const struct place *y,
-                     struct viv_shape shape)
+static int add_phases(struct lowering *lowering, struct viv_nn nn)
 {
-    struct viv_weights *weights = viv_plan_weights(plan, &nn.weights);
-    if (!weights)
-        return -ENOMEM;
-    nn.in.offset += (uint64_t)((y->first + 1) * (int32_t)nn.in_x_stride + x->first + 1);
-    int error = make_weights(plan, x, y, shape.c, nn.in_zero_point, weights);
-    if (error)
-        return error;
-    return weights->diagonal ? viv_depthwise_groups(plan, op, weights, nn, 0)
-                             : viv_depthwise_job(plan, op, weights, nn, 0);
+    int error = 0;
+    for (uint32_t i = 0; !error && i < lowering->resize.x.period * lowering->resize.y.period; i++) {
+        struct viv_weights *weights = make_weights(lowering, i, &nn);
+        if (!weights)
+            return -ENOMEM;
+        error = weights->diagonal ? viv_depthwise_groups(lowering->plan, lowering->op, weights, nn, 0)
+                                  : viv_depthwise_job(lowering->plan, lowering->op, weights, nn, 0);
+        nn.out.offset += (uint64_t)nn.out_w * nn.out_h * lowering->shape.c;
+    }
+    return error;
 }
 
-static int interleave(struct viv_plan *plan, uint32_t op, struct viv_shape shape, uint32_t rows, uint32_t columns,
-                      uint32_t place, struct viv_ref in, struct viv_ref out)
+/* ---- the output ------------------------------------------------------------------------ */
+
+/* What all phases have along an axis, and how many have one more output. */
+struct ends {
+    uint32_t common, longer;
+};
+
+static struct ends ends_of(const struct viv_resize_axis *axis)
 {
-    uint64_t row = (uint64_t)shape.w * columns, plane = row * shape.h * rows;
+    uint32_t rest = axis->out % axis->period;
+    return (struct ends){rest ? axis->count - 1 : axis->count, rest};
+}
+
+/* Bytes from plane to plane of the phases' results. */
+struct pitches {
+    uint64_t column_phase, row_phase, channel, plane;
+};
+
+static struct pitches pitches_of(const struct lowering *lowering)
+{
+    const struct viv_resize_axis *x = &lowering->resize.x, *y = &lowering->resize.y;
+    uint64_t plane = (uint64_t)x->count * y->count;
+    bool inside = lowering->resize.by_channel;
+    struct pitches pitches = {.plane = plane, .column_phase = inside ? plane : plane * lowering->shape.c};
+    pitches.row_phase = pitches.column_phase * x->period;
+    pitches.channel = inside ? plane * x->period * y->period : plane;
+    return pitches;
+}
+
+/* Outputs [x, x + columns) and [y, y + rows) of the first phases, as boxes. */
+static int spread_rest(const struct lowering *lowering, uint32_t first_column, uint32_t columns, uint32_t column_phases,
+                       uint32_t first_row, uint32_t rows, uint32_t row_phases, struct viv_ref from, struct viv_ref to)
+{
+    const struct viv_resize_axis *x = &lowering->resize.x, *y = &lowering->resize.y;
+    struct pitches pitches = pitches_of(lowering);
     struct viv_box box = {0};
-    viv_box_add(&box, shape.c, (uint64_t)shape.w * shape.h, plane);
-    viv_box_add(&box, shape.h, shape.w, row * rows);
-    viv_box_add(&box, shape.w, 1, columns);
-    out.offset += place / columns * row + place % columns;
-    return viv_box_lower(plan, op, &box, in, out, 0);
+    if (!columns || !rows || !column_phases || !row_phases)
+        return 0;
+    from.offset += (uint64_t)first_row * x->count + first_column;
+    to.offset += (uint64_t)first_row * y->period * x->out + (uint64_t)first_column * x->period;
+    viv_box_add(&box, lowering->shape.c, pitches.channel, (uint64_t)x->out * y->out);
+    viv_box_add(&box, row_phases, pitches.row_phase, x->out);
+    viv_box_add(&box, column_phases, pitches.column_phase, 1);
+    viv_box_add(&box, rows, x->count, (uint64_t)y->period * x->out);
+    viv_box_add(&box, columns, 1, x->period);
+    return viv_box_lower(lowering->plan, lowering->op, &box, from, to, 0);
+}
+
+/* What all phases have is one job; last columns and rows that only some have are boxes. */
+static int spread(const struct lowering *lowering, struct viv_ref from, struct viv_ref to)
+{
+    const struct viv_resize_axis *x = &lowering->resize.x, *y = &lowering->resize.y;
+    struct ends columns = ends_of(x), rows = ends_of(y);
+    struct pitches pitches = pitches_of(lowering);
+    struct viv_box_loop channels = {lowering->shape.c, pitches.channel, (uint64_t)x->out * y->out};
+    struct viv_box_loop down = {y->period, pitches.row_phase, x->out}, across = {x->period, pitches.column_phase, 1};
+    struct viv_spread all = {.columns = {columns.common, 1, x->period},
+                             .rows = {rows.common, x->count, (uint64_t)y->period * x->out}};
+    bool inside = lowering->resize.by_channel;
+    all.planes[0] = inside ? channels : down;
+    all.planes[1] = inside ? down : across;
+    all.planes[2] = inside ? across : channels;
+    int error = columns.common && rows.common ? viv_tp_spread(lowering->plan, lowering->op, &all, from, to) : 0;
+    if (!error)
+        error = spread_rest(lowering, columns.common, columns.longer ? 1 : 0, columns.longer, 0, rows.common, y->period,
+                            from, to);
+    if (!error)
+        error = spread_rest(lowering, 0, columns.common, x->period, rows.common, rows.longer ? 1 : 0, rows.longer, from,
+                            to);
+    return error ? error
+                 : spread_rest(lowering, columns.common, columns.longer ? 1 : 0, columns.longer, rows.common,
+                               rows.longer ? 1 : 0, rows.longer, from, to);
 }
 
 int viv_lower_bilinear(struct viv_plan *plan, uint32_t op_index)
 {
     const struct mica_op *op = &plan->graph->ops[op_index];
-    const struct mica_tensor *in = mica_op_input(plan->graph, op, 0), *out = mica_op_output(plan->graph, op, 0);
-    struct viv_shape shape = viv_shape_of(in);
-    uint32_t rows = (uint32_t)(out->dims[1] / in->dims[1]), columns = (uint32_t)(out->dims[2] / in->dims[2]);
-    bool half = op->resize.half_pixel_centers;
-    struct viv_nn nn = {.kernel_w = 2, .kernel_h = 2, .in_w = shape.w + 1, .in_h = shape.h + 1};
-    struct viv_requant requant = {0};
+    const struct mica_tensor *in = mica_op_input(plan->graph, op, 0);
+    struct lowering lowering = {.plan = plan, .op = op_index, .shape = viv_shape_of(in)};
+    struct viv_nn *nn = &lowering.nn;
     struct viv_ref planar, to;
-    double whole = (double)whole_of(out->dims[1], in->dims[1], half) * whole_of(out->dims[2], in->dims[2], half);
-    viv_requant_factor(plan->chip, 1 / whole, &requant); /* at least 1 / 255, which every chip has */
-    nn.post_multiplier = requant.multiplier;
-    nn.post_shift = requant.shift;
-    nn.in_x_stride = shape.w + 2;
-    nn.in_y_stride = shape.h + 2;
-    nn.out_w = nn.out_x_stride = shape.w;
-    nn.out_h = nn.out_y_stride = shape.h;
-    nn.in_zero_point = nn.out_zero_point = viv_zero_point(in);
+    const char *why = NULL;
+    if (viv_resize_is_single(plan->graph, op))
+        return viv_lower_single(plan, op_index);
+    why = viv_resize_make(plan->graph, op, &lowering.resize);
+    if (why)
+        return mica_fail(plan->log, -ENOTSUP, "%s", why);
+    nn->in_zero_point = nn->out_zero_point = viv_zero_point(in);
+    nn->kernel_w = nn->kernel_h = lowering.resize.kernel;
+    nn->out_w = nn->out_x_stride = lowering.resize.x.count;
+    nn->out_h = nn->out_y_stride = lowering.resize.y.count;
+    uint64_t phases = (uint64_t)lowering.resize.x.period * lowering.resize.y.period;
     int error = viv_need_planar(plan, (uint32_t)op->inputs[0], op_index, &planar);
     if (!error)
         error = viv_make_planar(plan, (uint32_t)op->outputs[0], &to);
     if (!error)
-        error = repeat_border(plan, op_index, shape, planar, &nn.in);
-    for (uint32_t i = 0; !error && i < rows * columns; i++) {
-        struct place y = place_of((int32_t)(i / columns), (int32_t)rows, half);
-        struct place x = place_of((int32_t)(i % columns), (int32_t)columns, half);
-        error = viv_plan_storage(plan, in->bytes, &nn.out);
-        if (!error)
-            error = add_place(plan, op_index, nn, &x, &y, shape);
-        if (!error)
-            error = interleave(plan, op_index, shape, rows, columns, i, nn.out, to);
-    }
-    return error;
+        error = prepare(&lowering, planar);
+    if (!error && phases == 1)
+        nn->out = to;
+    else if (!error)
+        error = viv_plan_storage(plan, nn->out_w * (uint64_t)nn->out_h * phases * lowering.shape.c, &nn->out);
+    if (!error)
+        error = lowering.resize.by_channel ? add_channels(&lowering, *nn) : add_phases(&lowering, *nn);
+    return error || phases == 1 ? error : spread(&lowering, nn->out, to);
 }

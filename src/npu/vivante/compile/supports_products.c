@@ -40,7 +40,7 @@ static bool check_bias(const struct viv_query *query, const struct mica_tensor *
 /* Nothing is known of larger kernels, on boards or in simulators. */
 static bool check_kernel(const struct viv_query *query, const struct viv_window *window, uint32_t inputs)
 {
-    uint64_t weights = (uint64_t)window->kernel_w * window->kernel_h * window->step * window->step * inputs;
+    uint64_t weights = (uint64_t)window->kernel_w * window->kernel_h * viv_window_phases(window) * inputs;
     return weights <= VIV_MAX_KERNEL_WEIGHTS ||
            viv_refuse(query, "kernels of %llu weights are too large for the NN cores, at most %u are supported",
                       (unsigned long long)weights, VIV_MAX_KERNEL_WEIGHTS);
@@ -57,20 +57,17 @@ static bool check_channel_scales(const struct viv_query *query, uint32_t outputs
         return viv_refuse(query, "the weights have %u scales for %u output channels", weights->quant.count, outputs);
     if (outputs > MAX_SCALES)
         return viv_refuse(query, "%u output channels with a scale each, at most %u are supported", outputs, MAX_SCALES);
-    struct viv_reach reach;
-    viv_clamp_first(viv_bounds_of(activation, out), viv_zero_point(out), &reach.zero, &reach.relu);
-    struct viv_channels channels;
-    int error = viv_channels_choose(query->chip, in, weights, mica_op_input(query->graph, query->op, bias), out, &reach,
-                                    &channels, query->reason, query->size);
-    viv_channels_finish(&channels);
-    return !error;
+    struct viv_channel_layer layer = {.chip = query->chip, .in = in, .weights = weights, .out = out};
+    layer.bias = mica_op_input(query->graph, query->op, bias);
+    viv_clamp_first(viv_bounds_of(activation, out), viv_zero_point(out), &layer.zero, &layer.relu);
+    return viv_channels_possible(&layer, query->reason, query->size);
 }
 
 /* With a depth multiplier all channels are one dense job. */
 static bool check_multiplier(const struct viv_query *query, const struct viv_window *window, uint32_t inputs,
                              uint32_t outputs)
 {
-    uint64_t taps = (uint64_t)window->kernel_w * window->kernel_h * window->step * window->step * inputs * outputs;
+    uint64_t taps = (uint64_t)window->kernel_w * window->kernel_h * viv_window_phases(window) * inputs * outputs;
     return inputs == outputs || taps <= MAX_DENSE_TAPS ||
            viv_refuse(query, "depth multiplier %d makes a dense job of %llu weights, at most %u are supported",
                       query->op->window.depth_multiplier, (unsigned long long)taps, MAX_DENSE_TAPS);
@@ -104,13 +101,14 @@ bool viv_supports_conv(const struct viv_query *query)
     if (!depthwise && (uint32_t)weights->dims[3] != inputs)
         return viv_refuse(query, "grouped convolutions are not supported");
     const struct mica_padding *padding = &query->op->window.padding;
-    if (padding->left < 0 || padding->top < 0 || padding->left > 64 || padding->top > 64)
-        return viv_refuse(query, "padding %d, %d is out of the NN cores' range", padding->left, padding->top);
+    if (padding->left < 0 || padding->top < 0)
+        return viv_refuse(query, "padding %d, %d is negative", padding->left, padding->top);
     struct viv_window window;
     return check_product(query, outputs, query->op->window.activation) &&
-           viv_check_channels(query, inputs * VIV_PHASES, outputs) &&
            viv_window_make(query->chip, query->graph, query->op, &window, query->reason, query->size) &&
-           (depthwise ? check_multiplier(query, &window, inputs, outputs) : check_kernel(query, &window, inputs));
+           viv_check_channels(query, inputs * viv_window_phases(&window), outputs) &&
+           (!depthwise || check_multiplier(query, &window, inputs, outputs)) &&
+           check_kernel(query, &window, depthwise && inputs == outputs ? 1 : inputs);
 }
 
 bool viv_supports_transpose_conv(const struct viv_query *query)
@@ -144,8 +142,12 @@ bool viv_supports_fully_connected(const struct viv_query *query)
     if (!weights || weights->rank != 2)
         return viv_refuse(query, "the weights do not have two dimensions");
     uint32_t outputs = (uint32_t)weights->dims[0], inputs = (uint32_t)weights->dims[1];
-    if (in->bytes != inputs || out->bytes != outputs)
-        return viv_refuse(query, "batches are not supported: %zu input values for %u weights a row", in->bytes, inputs);
+    uint64_t rows = in->bytes / inputs;
+    if (in->bytes != rows * inputs || out->bytes != rows * outputs)
+        return viv_refuse(query, "%zu input values are no rows of %u", in->bytes, inputs);
+    if (rows > VIV_MAX_IMAGE || (rows > 1 && inputs > INT16_MAX))
+        return viv_refuse(query, "%llu rows of %u values are too many for the NN cores", (unsigned long long)rows,
+                          inputs);
     if (inputs > VIV_MAX_KERNEL_WEIGHTS)
         return viv_refuse(query, "%u input values are too many for the NN cores, at most %u are supported", inputs,
                           VIV_MAX_KERNEL_WEIGHTS);

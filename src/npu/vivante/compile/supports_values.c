@@ -4,39 +4,21 @@
 #include "npu/vivante/compile/elementwise.h"
 #include "npu/vivante/compile/query.h"
 #include "npu/vivante/compile/requant.h"
-
-#define MAX_FOLD_ERROR 0.7 /* with both roundings below 2 steps */
-
-/* Two computed tensors of one shape and type, and the output likewise. */
-static bool check_pair(const struct viv_query *query)
-{
-    const struct mica_tensor *a = mica_op_input(query->graph, query->op, 0);
-    const struct mica_tensor *b = mica_op_input(query->graph, query->op, 1);
-    const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
-    if (!viv_check_quantized(query, a, "first input") || !viv_check_quantized(query, b, "second input") ||
-        !viv_check_quantized(query, out, "output"))
-        return false;
-    if (!viv_check_same_type(query, a, b) || !viv_check_same_type(query, a, out))
-        return false;
-    if (!viv_same_shape(a, b) || !viv_same_shape(a, out))
-        return viv_refuse(query, "the inputs have different shapes; broadcasting is not supported");
-    return viv_add_columns(out->bytes) || viv_refuse(query, "%zu values are too many for one job", out->bytes);
-}
+#include "npu/vivante/compile/sum.h"
 
 bool viv_supports_add(const struct viv_query *query)
 {
     const struct mica_tensor *a = mica_op_input(query->graph, query->op, 0);
     const struct mica_tensor *b = mica_op_input(query->graph, query->op, 1);
     const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
-    if (!check_pair(query))
+    if (!viv_check_pair(query))
         return false;
-    struct viv_add add = viv_add_weights(a, b, out, query->op->kind == MICA_OP_SUB);
-    if (add.error >= 1)
-        return viv_refuse(query,
-                          "the inputs' scales %g and %g are too coarse for the output's %g: the NN cores' 8-bit "
-                          "factors would be wrong by %.1f steps",
-                          (double)a->quant.scale[0], (double)b->quant.scale[0], (double)out->quant.scale[0], add.error);
-    return viv_check_scale(query, a->quant.scale[0], add.weight_scale, out->quant.scale[0]);
+    struct viv_sum sum;
+    return viv_sum_choose(query->chip, a, b, out, query->op->kind == MICA_OP_SUB, &sum) ||
+           viv_refuse(query,
+                      "the inputs' scales %g and %g and the output's %g have no weights of the NN cores that are near "
+                      "enough",
+                      (double)a->quant.scale[0], (double)b->quant.scale[0], (double)out->quant.scale[0]);
 }
 
 /* With one constant operand. */
@@ -65,51 +47,7 @@ bool viv_supports_constant(const struct viv_query *query)
 bool viv_supports_maximum(const struct viv_query *query)
 {
     const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
-    return check_pair(query) && ((viv_same_quantization(mica_op_input(query->graph, query->op, 0), out) &&
+    return viv_check_pair(query) && ((viv_same_quantization(mica_op_input(query->graph, query->op, 0), out) &&
                                   viv_same_quantization(mica_op_input(query->graph, query->op, 1), out)) ||
                                  viv_refuse(query, "inputs and output are quantized differently"));
-}
-
-/* One value from one. */
-static bool check_unary(const struct viv_query *query)
-{
-    const struct mica_tensor *in = mica_op_input(query->graph, query->op, 0);
-    const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
-    return viv_check_quantized(query, in, "input") && viv_check_quantized(query, out, "output") &&
-           (viv_add_columns(out->bytes) || viv_refuse(query, "%zu values are too many for one job", out->bytes));
-}
-
-/* TFLite has absolute values of int8 alone. */
-static bool check_signed(const struct viv_query *query)
-{
-    return query->op->kind != MICA_OP_ABS || mica_op_input(query->graph, query->op, 0)->type == MICA_TYPE_INT8 ||
-           viv_refuse(query, "%s of uint8 does not exist in TFLite", query->op->type);
-}
-
-bool viv_supports_unary(const struct viv_query *query)
-{
-    const struct mica_tensor *in = mica_op_input(query->graph, query->op, 0);
-    const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
-    if (!check_unary(query) || !check_signed(query))
-        return false;
-    struct viv_requant requant;
-    int32_t weight;
-    double factor = (double)in->quant.scale[0] / out->quant.scale[0];
-    return viv_unary_factor(query->chip, factor, &weight, &requant) ||
-           viv_refuse(query, "the scales %g and %g give a factor outside the NN cores' range",
-                      (double)in->quant.scale[0], (double)out->quant.scale[0]);
-}
-
-bool viv_supports_fold(const struct viv_query *query)
-{
-    const struct mica_tensor *in = mica_op_input(query->graph, query->op, 0);
-    const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
-    if (!check_unary(query) || !check_signed(query))
-        return false;
-    struct viv_fold fold;
-    if (!viv_fold_weights(query->chip, query->op, in, out, &fold))
-        return viv_refuse(query, "the scales %g and %g give a factor outside the NN cores' range",
-                          (double)in->quant.scale[0], (double)out->quant.scale[0]);
-    return fold.error < MAX_FOLD_ERROR ||
-           viv_refuse(query, "the NN cores' 8-bit factors would be wrong by %.2f steps", fold.error);
 }

@@ -10,92 +10,29 @@
 #include <errno.h>
 
 #include "npu/vivante/compile/box.h"
+#include "npu/vivante/compile/tp.h"
 #include "util/checked.h"
-
-/* Below this many elements a job's fixed 1512 cycles outweigh what another core saves. */
-#define SPLIT_ELEMENTS 2048u
-
-static struct viv_tp *new_job(struct viv_plan *plan, uint32_t op, struct viv_ref in, struct viv_ref out,
-                              uint8_t zero_point)
-{
-    struct viv_job *job = viv_plan_job(plan, op, false);
-    if (!job)
-        return NULL;
-    job->tp.in = in;
-    job->tp.out = out;
-    job->tp.zero_point = zero_point;
-    return &job->tp;
-}
-
-/* The next part, with every loop once around. */
-static struct viv_tp_part *add_part(struct viv_tp *tp)
-{
-    struct viv_tp_part *part = &tp->parts[tp->part_count++];
-    for (unsigned i = 0; i < 6; i++)
-        part->loop[i].count = 1;
-    return part;
-}
-
-static void set_loop(struct viv_tp_part *part, unsigned loop, uint32_t inc, uint32_t count)
-{
-    part->loop[loop].inc = inc;
-    part->loop[loop].count = count;
-}
-
-/* Window and tile: the whole of [0, w) x [0, h). */
-static void scan_all(struct viv_tp_part *part, uint32_t w, uint32_t h)
-{
-    part->x_size = part->tile_x = w;
-    part->y_size = part->tile_y = h;
-    part->window_x_end = (int32_t)w - 1;
-    part->window_y_end = (int32_t)h - 1;
-}
-
-/* A walk over [0, count) in as many pieces as there are cores to use. */
-struct split {
-    uint32_t count, parts, start, size, index;
-};
-
-static struct split split_over(const struct viv_plan *plan, uint32_t count, uint64_t elements)
-{
-    uint32_t cores = elements < SPLIT_ELEMENTS ? 1 : plan->chip->tp_cores;
-    return (struct split){.count = count, .parts = count < cores ? count : cores};
-}
-
-static bool split_next(struct split *split)
-{
-    split->start += split->size;
-    if (split->index == split->parts)
-        return false;
-    split->size = mica_cdiv(split->count - split->start, split->parts - split->index++);
-    return true;
-}
-
-static uint64_t elements_of(struct viv_shape shape)
-{
-    return (uint64_t)shape.w * shape.h * shape.c;
-}
 
 /* Columns are channels, rows are columns, slices are rows: tiles of one channel of one image row. */
 int viv_tp_transpose(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in, struct viv_ref out,
                      uint8_t zero_point)
 {
-    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    struct viv_tp *tp = viv_tp_new(plan, op, in, out, zero_point);
     if (!tp)
         return -ENOMEM;
-    struct split split = split_over(plan, shape.h, elements_of(shape));
-    while (split_next(&split)) {
-        struct viv_tp_part *part = add_part(tp);
-        scan_all(part, shape.c, shape.w);
+    struct viv_split split = viv_split_over(plan, shape.h, viv_elements_of(shape));
+    while (viv_split_next(&split)) {
+        struct viv_tp_part *part = viv_tp_add_part(tp);
+        viv_tp_scan_all(part, shape.c, shape.w);
         part->tile_x = 1;
         part->z_size = split.size;
         part->stride = shape.c;
         part->slice = shape.w * shape.c;
         part->in_offset = (uint64_t)split.start * part->slice;
         part->out_offset = (uint64_t)split.start * shape.w;
-        set_loop(part, 0, 1, shape.w);
-        set_loop(part, 1, shape.w * shape.h, shape.c);
-        set_loop(part, 2, shape.w, split.size);
+        viv_tp_set_loop(part, 0, 1, shape.w);
+        viv_tp_set_loop(part, 1, shape.w * shape.h, shape.c);
+        viv_tp_set_loop(part, 2, shape.w, split.size);
     }
     return 0;
 }
@@ -104,14 +41,14 @@ int viv_tp_transpose(struct viv_plan *plan, uint32_t op, struct viv_shape shape,
 int viv_tp_detranspose(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in,
                        struct viv_ref out, uint8_t zero_point)
 {
-    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    struct viv_tp *tp = viv_tp_new(plan, op, in, out, zero_point);
     if (!tp)
         return -ENOMEM;
-    struct split split = split_over(plan, shape.c, elements_of(shape));
-    while (split_next(&split)) {
-        struct viv_tp_part *part = add_part(tp);
+    struct viv_split split = viv_split_over(plan, shape.c, viv_elements_of(shape));
+    while (viv_split_next(&split)) {
+        struct viv_tp_part *part = viv_tp_add_part(tp);
         bool tall = (uint64_t)shape.h * split.size <= INT16_MAX;
-        scan_all(part, shape.w, tall ? shape.h * split.size : shape.h);
+        viv_tp_scan_all(part, shape.w, tall ? shape.h * split.size : shape.h);
         part->z_size = tall ? 1 : split.size;
         if (tall)
             part->tile_x = part->tile_y = 1;
@@ -119,10 +56,10 @@ int viv_tp_detranspose(struct viv_plan *plan, uint32_t op, struct viv_shape shap
         part->slice = tall ? shape.w * shape.h * shape.c : shape.w * shape.h;
         part->in_offset = (uint64_t)split.start * shape.w * shape.h;
         part->out_offset = split.start;
-        set_loop(part, 0, shape.c, shape.w);
-        set_loop(part, 2, shape.w * shape.c, shape.h);
-        set_loop(part, 3, 1, split.size);
-        set_loop(part, 4, shape.w * shape.h * shape.c, 1);
+        viv_tp_set_loop(part, 0, shape.c, shape.w);
+        viv_tp_set_loop(part, 2, shape.w * shape.c, shape.h);
+        viv_tp_set_loop(part, 3, 1, split.size);
+        viv_tp_set_loop(part, 4, shape.w * shape.h * shape.c, 1);
     }
     return 0;
 }
@@ -130,27 +67,27 @@ int viv_tp_detranspose(struct viv_plan *plan, uint32_t op, struct viv_shape shap
 /* Bytes [start, start + rows * columns) as an image. */
 static void copy_part(struct viv_tp *tp, uint64_t start, uint32_t columns, uint32_t rows)
 {
-    struct viv_tp_part *part = add_part(tp);
-    scan_all(part, columns, rows);
+    struct viv_tp_part *part = viv_tp_add_part(tp);
+    viv_tp_scan_all(part, columns, rows);
     part->z_size = 1;
     part->stride = columns;
     part->slice = columns * rows;
     part->in_offset = part->out_offset = start;
-    set_loop(part, 0, 0, 1);
-    set_loop(part, 1, 1, columns);
-    set_loop(part, 2, columns, rows);
+    viv_tp_set_loop(part, 0, 0, 1);
+    viv_tp_set_loop(part, 1, 1, columns);
+    viv_tp_set_loop(part, 2, columns, rows);
     part->loop_6_inc = part->slice;
 }
 
 int viv_tp_copy(struct viv_plan *plan, uint32_t op, uint64_t size, struct viv_ref in, struct viv_ref out,
                 uint8_t zero_point)
 {
-    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    struct viv_tp *tp = viv_tp_new(plan, op, in, out, zero_point);
     if (!tp)
         return -ENOMEM;
     uint32_t columns = size > UINT64_C(1) << 24 ? 16384 : 512; /* rows stay below 2^15 up to the largest tensor */
-    struct split split = split_over(plan, (uint32_t)(size / columns), size);
-    while (split_next(&split))
+    struct viv_split split = viv_split_over(plan, (uint32_t)(size / columns), size);
+    while (viv_split_next(&split))
         copy_part(tp, (uint64_t)split.start * columns, columns, split.size);
     uint32_t rest = (uint32_t)(size % columns);
     if (rest)
@@ -161,15 +98,15 @@ int viv_tp_copy(struct viv_plan *plan, uint32_t op, uint64_t size, struct viv_re
 int viv_tp_pad(struct viv_plan *plan, uint32_t op, struct viv_shape shape, const struct mica_padding *padding,
                struct viv_ref in, struct viv_ref out, uint8_t zero_point)
 {
-    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    struct viv_tp *tp = viv_tp_new(plan, op, in, out, zero_point);
     if (!tp)
         return -ENOMEM;
     uint32_t w = shape.w + (uint32_t)(padding->left + padding->right);
     uint32_t h = shape.h + (uint32_t)(padding->top + padding->bottom);
-    struct split split = split_over(plan, shape.c, (uint64_t)w * h * shape.c);
-    while (split_next(&split)) {
-        struct viv_tp_part *part = add_part(tp);
-        scan_all(part, shape.w, shape.h);
+    struct viv_split split = viv_split_over(plan, shape.c, (uint64_t)w * h * shape.c);
+    while (viv_split_next(&split)) {
+        struct viv_tp_part *part = viv_tp_add_part(tp);
+        viv_tp_scan_all(part, shape.w, shape.h);
         part->window_x = -padding->left;
         part->window_y = -padding->top;
         part->window_x_end += padding->right;
@@ -181,9 +118,9 @@ int viv_tp_pad(struct viv_plan *plan, uint32_t op, struct viv_shape shape, const
         part->slice = shape.w * shape.h;
         part->in_offset = (uint64_t)split.start * part->slice;
         part->out_offset = (uint64_t)split.start * w * h;
-        set_loop(part, 0, 0, 1);
-        set_loop(part, 1, 1, w);
-        set_loop(part, 2, w, h);
+        viv_tp_set_loop(part, 0, 0, 1);
+        viv_tp_set_loop(part, 1, 1, w);
+        viv_tp_set_loop(part, 2, w, h);
         part->loop_6_inc = w * h;
     }
     return 0;
@@ -192,15 +129,15 @@ int viv_tp_pad(struct viv_plan *plan, uint32_t op, struct viv_shape shape, const
 int viv_tp_space_to_depth(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in,
                           struct viv_ref out, uint8_t zero_point)
 {
-    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    struct viv_tp *tp = viv_tp_new(plan, op, in, out, zero_point);
     if (!tp)
         return -ENOMEM;
     tp->reshuffle = true;
     uint32_t w = mica_cdiv(shape.w, 2), h = mica_cdiv(shape.h, 2);
-    struct split split = split_over(plan, shape.c, elements_of(shape));
-    while (split_next(&split)) {
-        struct viv_tp_part *part = add_part(tp);
-        scan_all(part, shape.w, shape.h);
+    struct viv_split split = viv_split_over(plan, shape.c, viv_elements_of(shape));
+    while (viv_split_next(&split)) {
+        struct viv_tp_part *part = viv_tp_add_part(tp);
+        viv_tp_scan_all(part, shape.w, shape.h);
         part->window_x_end = (int32_t)(2 * w) - 1;
         part->window_y_end = (int32_t)(2 * h) - 1;
         part->tile_x = 2 * w;
@@ -210,10 +147,10 @@ int viv_tp_space_to_depth(struct viv_plan *plan, uint32_t op, struct viv_shape s
         part->slice = shape.w * shape.h;
         part->in_offset = (uint64_t)split.start * part->slice;
         part->out_offset = (uint64_t)split.start * 4 * w * h;
-        set_loop(part, 0, w * h, 2);
-        set_loop(part, 1, 1, w);
-        set_loop(part, 2, 2 * w * h, 2);
-        set_loop(part, 3, w, h);
+        viv_tp_set_loop(part, 0, w * h, 2);
+        viv_tp_set_loop(part, 1, 1, w);
+        viv_tp_set_loop(part, 2, 2 * w * h, 2);
+        viv_tp_set_loop(part, 3, w, h);
         part->loop_6_inc = 4 * w * h;
     }
     return 0;
@@ -223,14 +160,14 @@ int viv_tp_space_to_depth(struct viv_plan *plan, uint32_t op, struct viv_shape s
 int viv_tp_space_to_depth_nhwc(struct viv_plan *plan, uint32_t op, struct viv_shape shape, struct viv_ref in,
                                struct viv_ref out, uint8_t zero_point)
 {
-    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    struct viv_tp *tp = viv_tp_new(plan, op, in, out, zero_point);
     if (!tp)
         return -ENOMEM;
     uint32_t w = mica_cdiv(shape.w, 2), h = shape.h / 2;
-    struct split split = split_over(plan, h, elements_of(shape));
-    while (split_next(&split)) {
-        struct viv_tp_part *part = add_part(tp);
-        scan_all(part, shape.c, shape.w);
+    struct viv_split split = viv_split_over(plan, h, viv_elements_of(shape));
+    while (viv_split_next(&split)) {
+        struct viv_tp_part *part = viv_tp_add_part(tp);
+        viv_tp_scan_all(part, shape.c, shape.w);
         part->window_y_end = (int32_t)(2 * w) - 1;
         part->tile_x = 1;
         part->tile_y = 2 * w;
@@ -239,11 +176,11 @@ int viv_tp_space_to_depth_nhwc(struct viv_plan *plan, uint32_t op, struct viv_sh
         part->slice = shape.w * shape.c;
         part->in_offset = (uint64_t)split.start * 2 * part->slice;
         part->out_offset = (uint64_t)split.start * w;
-        set_loop(part, 0, w * h, 2);
-        set_loop(part, 1, 1, w);
-        set_loop(part, 2, 4 * w * h, shape.c);
-        set_loop(part, 3, 2 * w * h, 2);
-        set_loop(part, 4, w, split.size);
+        viv_tp_set_loop(part, 0, w * h, 2);
+        viv_tp_set_loop(part, 1, 1, w);
+        viv_tp_set_loop(part, 2, 4 * w * h, shape.c);
+        viv_tp_set_loop(part, 3, 2 * w * h, 2);
+        viv_tp_set_loop(part, 4, w, split.size);
     }
     return 0;
 }
@@ -252,57 +189,70 @@ int viv_tp_scatter(struct viv_plan *plan, uint32_t op, const struct viv_box_loop
                    const struct viv_box_loop *rows, const struct viv_box_loop *slices, struct viv_ref in,
                    struct viv_ref out, uint8_t zero_point)
 {
-    struct viv_tp *tp = new_job(plan, op, in, out, zero_point);
+    struct viv_tp *tp = viv_tp_new(plan, op, in, out, zero_point);
     if (!tp)
         return -ENOMEM;
-    struct split split = split_over(plan, slices->count, (uint64_t)columns->count * rows->count * slices->count);
-    while (split_next(&split)) {
-        struct viv_tp_part *part = add_part(tp);
-        scan_all(part, columns->count, rows->count);
+    struct viv_split split =
+        viv_split_over(plan, slices->count, (uint64_t)columns->count * rows->count * slices->count);
+    while (viv_split_next(&split)) {
+        struct viv_tp_part *part = viv_tp_add_part(tp);
+        viv_tp_scan_all(part, columns->count, rows->count);
         part->z_size = split.size;
         part->stride = (uint32_t)rows->in;
         part->slice = (uint32_t)slices->in;
         part->in_offset = split.start * slices->in;
         part->out_offset = split.start * slices->out;
-        set_loop(part, 0, (uint32_t)columns->out, columns->count);
-        set_loop(part, 1, (uint32_t)rows->out, rows->count);
-        set_loop(part, 2, (uint32_t)slices->out, split.size);
+        viv_tp_set_loop(part, 0, (uint32_t)columns->out, columns->count);
+        viv_tp_set_loop(part, 1, (uint32_t)rows->out, rows->count);
+        viv_tp_set_loop(part, 2, (uint32_t)slices->out, split.size);
     }
     return 0;
+}
+
+/*
+ * Outputs of a tile in one direction. Where windows overlap, a tile could begin behind the last output and give
+ * nothing; whether the output's loops count it is unknown, so there is none. Of 16 rows 9 are left at worst.
+ */
+static uint32_t pool_tile(uint32_t most, uint32_t outputs, uint32_t step, uint32_t over)
+{
+    if (over && outputs > most)
+        while ((outputs * step + over - 1) / (most * step) + 1 > mica_cdiv(outputs, most))
+            most--;
+    return most;
 }
 
 /* Tiles of 64 columns and, with windows that go on in the next, what these need too (specification, section 4.4a). */
 int viv_tp_max_pool(struct viv_plan *plan, uint32_t op, struct viv_shape shape, uint32_t size, uint32_t step,
                     struct viv_ref in, struct viv_ref out)
 {
-    struct viv_tp *tp = new_job(plan, op, in, out, 0);
+    struct viv_tp *tp = viv_tp_new(plan, op, in, out, 0);
     if (!tp)
         return -ENOMEM;
     tp->pool_size = size;
     tp->pool_step = step;
-    uint32_t over = size > step ? size - step : 0, rows = 16;
-    uint32_t columns = (64 - over) / step; /* outputs of a tile */
+    uint32_t over = size > step ? size - step : 0;
     uint32_t w = (shape.w - size) / step + 1, h = (shape.h - size) / step + 1;
-    struct split split = split_over(plan, shape.c, elements_of(shape));
-    while (split_next(&split)) {
-        struct viv_tp_part *part = add_part(tp);
-        scan_all(part, shape.w, shape.h);
+    uint32_t columns = pool_tile((64 - over) / step, w, step, over), rows = pool_tile(16, h, step, over);
+    struct viv_split split = viv_split_over(plan, shape.c, viv_elements_of(shape));
+    while (viv_split_next(&split)) {
+        struct viv_tp_part *part = viv_tp_add_part(tp);
+        viv_tp_scan_all(part, shape.w, shape.h);
         part->window_x_end = (int32_t)((w - 1) * step + size) - 1;
         part->window_y_end = (int32_t)((h - 1) * step + size) - 1;
         part->tile_x = columns * step + over;
         part->tile_y = rows * step + over;
-        part->tile_x_step = columns * step;
-        part->tile_y_step = rows * step;
+        part->tile_x_step = w > columns ? columns * step : 0;
+        part->tile_y_step = h > rows ? rows * step : 0;
         part->z_size = split.size;
         part->stride = shape.w;
         part->slice = shape.w * shape.h;
         part->in_offset = (uint64_t)split.start * part->slice;
         part->out_offset = (uint64_t)split.start * w * h;
-        set_loop(part, 0, 0, 1);
-        set_loop(part, 1, 1, 0);
-        set_loop(part, 2, w, 0);
-        set_loop(part, 3, columns, mica_cdiv(w, columns));
-        set_loop(part, 4, rows * w, mica_cdiv(h, rows));
+        viv_tp_set_loop(part, 0, 0, 1);
+        viv_tp_set_loop(part, 1, 1, 0);
+        viv_tp_set_loop(part, 2, w, 0);
+        viv_tp_set_loop(part, 3, columns, mica_cdiv(w, columns));
+        viv_tp_set_loop(part, 4, rows * w, mica_cdiv(h, rows));
         part->loop_6_inc = w * h;
     }
     return 0;

@@ -16,6 +16,13 @@
 #define VIV_MAX_TAPS 225 /* 15 x 15 */
 #define VIV_PHASES 4     /* channels that space-to-depth makes of one */
 
+/* What becomes of one of the source's kernels (channels.h). */
+struct viv_weight_change {
+    double ratio;  /* weights and bias times this, rounded; 1: as they are */
+    double fine;   /* not 0: instead what that rounding left of the weights, so many times, rounded; no bias */
+    int32_t shift; /* added to the bias */
+};
+
 struct viv_weights {
     /* Where they come from: weight of kernel k, channel z, original tap i is at k, z and i times these strides. */
     const uint8_t *source;
@@ -27,21 +34,32 @@ struct viv_weights {
 
     uint32_t kernels;
     uint32_t channels;                     /* of the source that each kernel has; depthwise 1 */
-    uint32_t phases;                       /* lowered channels per source channel, 1 or VIV_PHASES */
+    uint32_t phases;                       /* lowered channels per source channel */
     uint32_t taps;                         /* lowered taps per lowered channel */
     int16_t map[VIV_PHASES][VIV_MAX_TAPS]; /* original tap of each lowered one in stream order, -1: none */
+    int16_t *wide_map;                     /* [phases][taps], owned, where `map` is too small; NULL: `map` counts */
     bool diagonal;                         /* kernel k sees input channel k / multiplier only */
     uint32_t multiplier;                   /* of a depthwise convolution; 0 stands for 1 */
     bool pointwise;                        /* 1x1 kernels */
-    /* Channels in groups (channels.h): kernel k is the source's order[k], NULL: k. Both arrays are owned. */
-    uint32_t *order;
-    uint8_t *idle; /* of the source's kernels: all weights and the bias count as zero; NULL: none */
+    /* Channels in groups (channels.h), NULL: there are none. The arrays are owned, `kernels` long. */
+    uint32_t *order;                   /* kernel k is the source's order[k], */
+    uint32_t *place;                   /* its result is plane place[k] of the job's output, NULL: order[k] */
+    struct viv_weight_change *changes; /* and its weights are changed; NULL: none are */
 
     /* Made by viv_weights_prepare(). */
     const uint8_t *data; /* [kernels][channels * phases][taps] */
     uint32_t *bias;      /* [kernels], bias + bias_factor * sum(weight - zero point) */
     uint8_t *owned;
 };
+
+/* A weight as the hardware sees it after such a change. */
+uint8_t viv_weight_changed(const struct viv_weight_change *change, uint8_t weight, uint8_t zero_point);
+
+/* Original tap of a lowered one, -1: none. */
+static inline int16_t viv_weights_tap(const struct viv_weights *weights, uint32_t phase, uint32_t tap)
+{
+    return weights->wide_map ? weights->wide_map[phase * weights->taps + tap] : weights->map[phase][tap];
+}
 
 /* Lowered channels that a kernel has. */
 static inline uint32_t viv_weights_planes(const struct viv_weights *weights)

@@ -79,37 +79,21 @@ static bool check_limits(const struct viv_chip *chip, const struct viv_window *w
     return false;
 }
 
-bool viv_window_make(const struct viv_chip *chip, const struct mica_graph *graph, const struct mica_op *op,
-                     struct viv_window *window, char *reason, size_t size)
+/* As one job on the input, or on its space-to-depth form. */
+static bool make_plain(const struct viv_chip *chip, const struct mica_op *op, uint32_t channels,
+                       struct viv_window *window, char *reason, size_t size)
 {
-    const struct mica_tensor *in = mica_op_input(graph, op, 0), *out = mica_op_output(graph, op, 0);
     const struct mica_window *w = &op->window;
-    *window = (struct viv_window){.in_w = (uint32_t)in->dims[2], .in_h = (uint32_t)in->dims[1], .step = 1};
-    window->out_w = (uint32_t)out->dims[2];
-    window->out_h = (uint32_t)out->dims[1];
-    bool one_output = window->out_w == 1 && window->out_h == 1; /* then the stride has nothing to step over */
-    uint32_t stride = one_output ? 1 : (uint32_t)w->stride_x;
-    if (!one_output && (w->stride_x != w->stride_y || w->stride_x > 2)) {
-        snprintf(reason, size, "stride %dx%d is not supported, only 1x1 and 2x2", w->stride_x, w->stride_y);
-        return false;
-    }
     /* A dilated kernel is one with zeros between its taps. */
     int32_t kernel_x = (w->kernel_x - 1) * w->dilation_x + 1, kernel_y = (w->kernel_y - 1) * w->dilation_y + 1;
-    if (kernel_x > (int32_t)chip->max_kernel || kernel_y > (int32_t)chip->max_kernel) {
-        bool dilated = kernel_x != w->kernel_x || kernel_y != w->kernel_y;
-        snprintf(reason, size, "kernel %dx%d%s is larger than the NN cores' %ux%u", kernel_x, kernel_y,
-                 dilated ? ", with its dilation," : "", chip->max_kernel, chip->max_kernel);
-        return false;
-    }
-    uint32_t channels = (uint32_t)in->dims[3];
-    if (stride > 1)
-        window->lowering = takes_first_pixel(chip, op, window->in_w, channels) ? VIV_FIRST_PIXEL : VIV_SPACE_TO_DEPTH;
     window->job_w = window->in_w;
     window->job_h = window->in_h;
     window->kernel_w = (uint32_t)kernel_x;
     window->kernel_h = (uint32_t)kernel_y;
     window->x_offset = -w->padding.left;
     window->y_offset = -w->padding.top;
+    if (w->stride_x > 1)
+        window->lowering = takes_first_pixel(chip, op, window->in_w, channels) ? VIV_FIRST_PIXEL : VIV_SPACE_TO_DEPTH;
     if (window->lowering == VIV_SPACE_TO_DEPTH) {
         halve_axis(kernel_x, w->padding.left, &window->kernel_w, &window->x_offset, &window->column);
         halve_axis(kernel_y, w->padding.top, &window->kernel_h, &window->y_offset, &window->row);
@@ -122,10 +106,45 @@ bool viv_window_make(const struct viv_chip *chip, const struct mica_graph *graph
     return check_limits(chip, window, reason, size);
 }
 
-void viv_window_map(const struct viv_chip *chip, const struct viv_window *window, const struct mica_window *op,
+/* Strides that plain jobs have, and kernels that are not too large before they are made smaller. */
+static bool is_plain(const struct viv_chip *chip, const struct mica_window *w)
+{
+    return w->stride_x == w->stride_y && w->stride_x <= 2 &&
+           (w->kernel_x - 1) * w->dilation_x < (int32_t)chip->max_kernel &&
+           (w->kernel_y - 1) * w->dilation_y < (int32_t)chip->max_kernel;
+}
+
+bool viv_window_make(const struct viv_chip *chip, const struct mica_graph *graph, const struct mica_op *op,
+                     struct viv_window *window, char *reason, size_t size)
+{
+    const struct mica_tensor *in = mica_op_input(graph, op, 0), *out = mica_op_output(graph, op, 0);
+    uint32_t channels = (uint32_t)in->dims[3], outputs = (uint32_t)out->dims[3];
+    bool depthwise = op->kind == MICA_OP_DEPTHWISE_CONV_2D;
+    struct viv_window begin = {.in_w = (uint32_t)in->dims[2], .in_h = (uint32_t)in->dims[1], .step = 1};
+    struct mica_op same = *op;
+    struct mica_window *w = &same.window;
+    begin.out_w = (uint32_t)out->dims[2];
+    begin.out_h = (uint32_t)out->dims[1];
+    if (begin.out_w == 1 && begin.out_h == 1) /* then the stride has nothing to step over */
+        w->stride_x = w->stride_y = 1;
+    *window = begin;
+    bool plain = is_plain(chip, w) && make_plain(chip, &same, channels, window, reason, size);
+    bool dilated = w->dilation_x > 1 || w->dilation_y > 1, hardware = depthwise && chip->hardware_depthwise;
+    if (plain && (!dilated || hardware))
+        return true;
+    bool lanes = viv_lanes_make(chip, &same, channels, &begin, reason, size);
+    if (lanes && (!plain || viv_window_cost(chip, &begin, depthwise, channels, outputs) <
+                                viv_window_cost(chip, window, depthwise, channels, outputs)))
+        *window = begin;
+    return plain || lanes;
+}
+
+bool viv_window_map(const struct viv_chip *chip, const struct viv_window *window, const struct mica_window *op,
                     struct viv_weights *weights)
 {
     uint16_t order[VIV_MAX_TAPS];
+    if (window->lowering == VIV_LANES)
+        return viv_lanes_map(chip, window, op, weights);
     weights->taps = window->kernel_w * window->kernel_h;
     weights->phases = window->step * window->step;
     viv_tap_order(chip, window->kernel_w, window->kernel_h, order);
@@ -138,4 +157,5 @@ void viv_window_map(const struct viv_chip *chip, const struct viv_window *window
             int32_t tap = row / op->dilation_y * op->kernel_x + column / op->dilation_x;
             weights->map[phase][i] = real ? (int16_t)tap : -1;
         }
+    return true;
 }
