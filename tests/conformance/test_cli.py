@@ -10,6 +10,7 @@ import pathlib
 import pty
 import struct
 import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -17,6 +18,9 @@ import pytest
 from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/pytools"))
+import model_builder as mb  # noqa: E402
+
 MICA = (pathlib.Path(os.environ.get("MICA_BUILD", ROOT / "build")) / "tools/mica/mica").resolve()
 SHARE = ROOT / "share/mica"
 MODEL = SHARE / "mobilenet_v1_1.0_224_quant.tflite"
@@ -169,12 +173,50 @@ def test_info_on_the_cpu_puts_nothing_on_the_npu():
     assert all(o["runs_on"] == "CPU" and o["reason"] for o in info["operations"])
 
 
+def test_info_tells_how_the_npu_does_it(sim, executable):
+    """And how far off that may be: never more than the table of operations says. An executable has its way already."""
+    table = {o["name"]: o for o in mica_json("devices", "--operations", "--device", sim)["devices"][0]["operations"]}
+    operations = mica_json("info", MODEL, "--device", sim)["operations"]
+    for operation in operations:
+        if operation["runs_on"] != "NPU":
+            assert "way" not in operation
+            continue
+        way = operation["way"]
+        assert set(way) == {"how", "jobs", "us", "off"} and way["how"] and 0 <= way["off"] <= table[operation["type"]]["off"]
+        assert (way["jobs"] is None) == (way["us"] is None)
+        if way["jobs"] is not None and operation["macs"]:
+            assert way["jobs"] >= 1 and way["us"] > 0
+    lines = mica("info", MODEL, "--device", sim).out.splitlines()
+    head = next(line for line in lines if line.split()[:2] == ["#", "operation"])
+    assert head.endswith("how, or why not on the NPU") and " off " in head
+    assert (" jobs " in head) == any(o["way"]["jobs"] is not None for o in operations if "way" in o)
+    assert operations[0]["way"]["how"].split(";")[0] in lines[lines.index(head) + 1]
+    assert operations[-1]["reason"] in lines[lines.index(head) + len(operations)]
+    assert not any("way" in o for o in mica_json("info", executable)["operations"])
+    assert " off " not in mica("info", executable).out and " off " not in mica("info", MODEL, "--device", "cpu").out
+
+
+def test_info_counts_partitions(sim, tmp_path):
+    """In the text as `compile` does, and for each operation which it is part of."""
+    m = mb.Model("uint8", seed=1)
+    y = m.conv2d(m.input((1, 8, 8, 16)), 16, kernel=(3, 3))
+    model = tmp_path / "m.tflite"
+    model.write_bytes(m.finish([m.conv2d(m.quantize(m.dequantize(y), "uint8"), 16, kernel=(3, 3))]))
+    info = mica_json("info", model, "--device", sim)
+    assert [o.get("partition") for o in info["operations"]] == [0, None, None, 1] and info["summary"]["partitions"] == 2
+    assert [o["runs_on"] for o in info["operations"]] == ["NPU", "CPU", "CPU", "NPU"]
+    assert "of 0.29 MMACs on the NPU in 2 partitions\n" in mica("info", model, "--device", sim).out
+    assert "2 of 4 operations in 2 NPU partitions" in mica("compile", model, "--device", sim, "-o", tmp_path / "o").out
+    cpu = mica_json("info", model, "--device", "cpu")
+    assert cpu["summary"]["partitions"] == 0 and "partition" not in mica("info", model, "--device", "cpu").out
+
+
 def test_info_as_text_ends_in_a_summary(sim):
     info = mica_json("info", MODEL, "--device", sim)["summary"]
     last, memory = mica("info", MODEL, "--device", sim).out.splitlines()[-2:]
     assert memory.startswith("NPU memory: coefficients ")
     assert last.startswith(f"{info['npu_operations']} of {info['operations']} operations, ")
-    assert last.endswith("% of 568.74 MMACs on the NPU")
+    assert last.endswith("% of 568.74 MMACs on the NPU in 1 partition")
 
 
 # ---- run ----
@@ -410,6 +452,55 @@ def test_an_executable_is_for_its_chip_only(executable, sim):
             assert "error" in done.err
 
 
+def test_an_executable_runs_on_its_own_chip_unless_told_otherwise(executable, sim, tmp_path):
+    """For every command that takes one; what the environment calls auto is no other wish."""
+    for env in {}, {"MICA_DEVICE": "auto"}, {"MICA_DEVICE": ""}:
+        done = mica("run", executable, PICTURE, "--json", env=env)
+        report = json.loads(done.out)
+        assert report["device"] == sim and report["outputs"][0]["top"][0]["class"] == 286
+        assert "simulated" not in done.err  # nobody asked for the real one by its name
+    for command in "info", "profile", "compare":
+        assert mica_json(command, executable)["device"] == sim
+    assert f"compiled for {sim}" in mica("compile", executable, "-o", tmp_path / "again").out
+    assert (tmp_path / "again").read_bytes() == executable.read_bytes()
+    assert mica("info", executable, "--device", "auto").out.startswith(f"device: {sim}\n")
+
+
+def test_an_executable_for_the_cpu_needs_no_npu(tmp_path):
+    mica("compile", MODEL, "--device", "cpu", "-o", tmp_path / "cpu.mica")
+    assert mica_json("run", tmp_path / "cpu.mica", PICTURE)["device"] == "cpu"
+
+
+def test_a_device_that_is_named_is_the_one_that_counts(executable, sim):
+    other = "rk3566" if sim == SIM else "imx8mp"
+    chip = sim.removeprefix("sim:")
+    for arguments, env in ([], {"MICA_DEVICE": f"sim:{other}"}), (["--device", f"sim:{other}"], {"MICA_DEVICE": sim}):
+        done = mica("run", executable, PICTURE, *arguments, env=env, code=1)
+        assert f"was compiled for {chip} and the device is {other}" in done.err
+
+
+@pytest.mark.parametrize("chip", ["zhouyi", "auto", "../../dev", "drm:/dev/null", "", "a" * 31])
+def test_an_executable_for_a_chip_without_a_device_says_so(chip, executable, tmp_path):
+    data = bytearray(executable.read_bytes())
+    data[16:48] = chip.encode().ljust(32, b"\0")
+    (tmp_path / "other.mica").write_bytes(data)
+    done = mica("run", tmp_path / "other.mica", PICTURE, code=1)
+    assert f"was compiled for the chip '{chip}', for which there is no device here" in done.err and done.out == ""
+
+
+@pytest.mark.parametrize("size", [8, 20, 47, 63, 64, 127])
+def test_an_executable_that_ends_in_its_header_is_damaged(size, executable, tmp_path):
+    (tmp_path / "cut.mica").write_bytes(executable.read_bytes()[:size])
+    assert "is damaged" in mica("info", tmp_path / "cut.mica", code=1).err
+
+
+def test_a_chip_without_an_end_is_damage(executable, tmp_path):
+    data = bytearray(executable.read_bytes())
+    data[16:48] = b"a" * 32
+    (tmp_path / "m.mica").write_bytes(data)
+    assert "is damaged" in mica("info", tmp_path / "m.mica", code=1).err
+
+
 def test_damaged_executables_are_refused(executable, sim, tmp_path):
     good, bad = executable.read_bytes(), tmp_path / "bad.mica"
     for damaged in (good[:7], good[:100], good[:-1], good[:5000] + b"\xff" + good[5001:], good + b"x"):
@@ -564,7 +655,7 @@ def test_a_reader_that_goes_away_makes_no_noise():
 
 def test_progress_shows_on_a_terminal_only(picture_bin):
     once = mica_json("run", MODEL, "--input", picture_bin, "--device", "cpu", "--repeat", 5)["ms"]["min"]
-    runs = int(2000 / once) + 1  # two seconds or more
+    runs = max(int(2000 / once) + 1, 2)  # two seconds or more
     command = [MICA, "run", MODEL, "--input", picture_bin, "--device", "cpu", "--repeat", str(runs), "--json"]
     master, slave = pty.openpty()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=ENV)

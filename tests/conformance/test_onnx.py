@@ -515,7 +515,7 @@ def test_resize_linear(mode, dtype, tmp_path):
 
 
 @pytest.mark.parametrize("keep", [0, 1])
-@pytest.mark.parametrize("kind", ["ReduceMean", "ReduceMax"])
+@pytest.mark.parametrize("kind", ["ReduceMean", "ReduceMax", "ReduceMin"])
 def test_reduce(kind, keep, dtype, tmp_path):
     op = Operation(dtype)
     x = op.node("MaxPool", [op.real(op.input([1, 4, 5, 6], 0.02, -3))], kernel_shape=[1, 1])

@@ -2,7 +2,7 @@
 """`mica run --task`: what it decodes and draws, against TFLite's reference kernels and the same decoding in Python.
 
 Pictures are made as large as the model's input first, so that both sides start from the same samples. MICA_BUILD names
-the build directory (default: build). With MICA_FULL=1 the slow models too.
+the build directory (default: build). With MICA_FULL=1 all chips, and the slow models too.
 """
 
 import json
@@ -27,8 +27,8 @@ MODELS = ROOT.parent / "shared/models"
 DATA = MODELS / "data"
 MOBILENET = ROOT / "share/mica/mobilenet_v1_1.0_224_quant.tflite"
 CHELSEA = ROOT / "share/mica/chelsea.png"
-DEVICES = ["cpu", "sim:a311d", "sim:rk3588"]
 FULL = os.environ.get("MICA_FULL") == "1"
+DEVICES = ["cpu", "sim:a311d", "sim:rk3588"] + (["sim:imx8mp", "sim:s905d3", "sim:rk3566"] if FULL else [])
 
 pytestmark = pytest.mark.skipif(not MICA.exists(), reason=f"{MICA} is not built")
 needs_models = pytest.mark.skipif(not DATA.is_dir(), reason=f"{DATA} is not there")
@@ -283,6 +283,14 @@ def test_areas_of_classes(name, device, tmp_path):
     counts = [row["pixels"] for row in report["classes"]]
     assert counts == sorted(counts, reverse=True)
     drawn = np.asarray(Image.open(picture))
+    for row in report["classes"]:
+        assert (row["color"] is None) == (row["class"] == 0)
+        if row["class"] == 0:
+            continue
+        where = own == row["class"]
+        color = np.array([int(row["color"][i:i + 2], 16) for i in (1, 3, 5)])
+        blend = (reference.pixels[where].astype(int) * (256 - 140) + color * 140 + 128) // 256
+        assert (drawn[where] == blend).all()
     assert ((drawn == reference.pixels).all(-1) | (own != 0)).all()  # the background stays
     assert (drawn != reference.pixels).any(-1)[own != 0].mean() > 0.99
 
@@ -412,6 +420,70 @@ def test_keywords(name, sound, heard, device, tmp_path):
     assert apart.max() <= (4 if device == "cpu" else 16)
 
 
+def labels_of(tmp_path, count):
+    path = tmp_path / "labels.txt"
+    path.write_text("\n".join(f"sound {i}" for i in range(count)))
+    return path
+
+
+@needs_models
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_long_sound_is_heard_piece_by_piece(device, tmp_path):
+    """Each window is what the model makes of that piece of the file alone."""
+    model, path = MODELS / "tiny_kws_dscnn_int8.tflite", DATA / "speech.wav"
+    with wave.open(str(path)) as sound:
+        frames, parameters = sound.readframes(1 << 20), sound.getparams()
+    report = task(model, path, "--every", 0.75, "--device", device, "--labels", labels_of(tmp_path, 12))
+    assert report["name"] == "keyword"
+    assert [w["start"] for w in report["windows"]] == \
+        [0.75 * i for i in range((parameters.nframes - 16000) // 12000 + 1)] and len(report["windows"]) > 3
+    for window in report["windows"]:
+        first = int(window["start"] * 16000)
+        with wave.open(str(tmp_path / "piece.wav"), "wb") as piece:
+            piece.setparams(parameters)
+            piece.writeframes(frames[2 * first:2 * first + 32000])
+        alone = json.loads(mica(model, tmp_path / "piece.wav", "--device", device, "--json").stdout)["outputs"][0]["top"][0]
+        assert (window["class"], window["score"], window["seconds"]) == (alone["class"], alone["score"], 1)
+        assert window["label"] == f"sound {window['class']}"
+    text = mica(model, path, "--every", 0.75, "--device", device, "--labels", labels_of(tmp_path, 12)).stdout
+    assert text.splitlines()[0].split() == ["from", "s", "to", "s", "score", "class", "label"]
+    assert len(text.splitlines()) == len(report["windows"]) + 1
+    sure = [w for w in report["windows"] if w["score"] >= 0.9]
+    assert task(model, path, "--every", 0.75, "--device", device, "--threshold", 0.9, "--labels",
+                labels_of(tmp_path, 12))["windows"] == sure
+
+
+def event_model(tmp_path):
+    """A waveform of half a second in, eight classes out: what YAMNet would be, without its Fourier transform."""
+    m = mb.Model("int8", seed=6)
+    x = m.input((1, 8000), dtype="float32")
+    y = m.reshape(m.quantize(x, "int8", (1 / 128, 0)), (1, 50, 160, 1))
+    y = m.conv2d(y, 8, kernel=(5, 16), stride=(5, 16), activation="relu")
+    model = tmp_path / "events.tflite"
+    model.write_bytes(m.finish([m.dequantize(m.fully_connected(m.reshape(y, (1, 800)), 8))]))
+    return model
+
+
+@needs_models
+@pytest.mark.parametrize("device", DEVICES)
+def test_audio_events(device, tmp_path):
+    model, path = event_model(tmp_path), DATA / "yes_1000ms.wav"
+    samples = samples_of(path, 16000).astype(np.float32)
+    done = mica(model, path, "--device", device, "-o", tmp_path / "out.bin", "--json")
+    assert "the model hears 0.50 s, the sound has 1.00" in done.stderr and "--every" in done.stderr
+    reference = Reference(model, value=samples[None, :8000])
+    assert json.loads(done.stdout)["task"]["name"] == "audio-event"
+    scores, wanted = np.fromfile(tmp_path / "out.bin", np.float32), reference.codes[0].ravel()
+    step = np.diff(np.unique(np.concatenate([scores, wanted]))).min()
+    assert np.ptp(wanted) > 8 * step and np.abs(scores - wanted).max() <= 3 * np.ptp(wanted) / 255
+    windows = task(model, path, "--every", 0.25, "--device", device)["windows"]
+    assert [w["start"] for w in windows] == [0, 0.25, 0.5] and windows[0]["class"] == scores.argmax()
+    for window in windows:
+        first = int(window["start"] * 16000)
+        codes = Reference(model, value=samples[None, first:first + 8000]).codes[0].ravel()
+        assert codes[window["class"]] >= codes.max() - 3 * np.ptp(codes) / 255
+
+
 def mask_model(tmp_path):
     m = mb.Model("int8", seed=4)
     x = m.input((1, 1, 257), (0.25, -128))
@@ -466,6 +538,10 @@ def test_noise_suppression(device, tmp_path):
     (["--task", "denoise"], 1, "257 magnitudes"),
     (["--picture", "x.png"], 1, "nothing to draw"),
     (["--sound", "x.wav"], 1, "nothing to play"),
+    (["--task", "audio-event"], 1, "float32 samples"),
+    (["--every", "1"], 1, "nothing to listen to for --every"),
+    (["--every", "0"], 2, "--every must be a number of seconds"),
+    (["--every", "1s"], 2, "--every must be a number of seconds"),
     (["--threshold", "2"], 2, "--threshold must be a number from 0 to 1"),
     (["--threshold", "nan"], 2, "--threshold must be a number from 0 to 1"),
 ])
@@ -496,6 +572,13 @@ def test_sounds_for_pictures_and_the_other_way(tmp_path):
 def test_sounds_that_are_not_for_models(options, words, tmp_path):
     sound = write_wav(tmp_path / "sound.wav", **options)
     assert words in mica(MODELS / "tiny_kws_dscnn_int8.tflite", sound, "--device", "cpu", code=1).stderr
+
+
+@needs_models
+@pytest.mark.parametrize("arguments", [["-o", "x"], ["--repeat", "2"]])
+def test_every_goes_with_one_pass_only(arguments, tmp_path):
+    done = mica(MODELS / "tiny_kws_dscnn_int8.tflite", DATA / "speech.wav", "--every", 1, *arguments, code=2)
+    assert "goes with neither --output nor --repeat" in done.stderr
 
 
 @needs_models

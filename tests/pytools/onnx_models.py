@@ -113,9 +113,8 @@ class Samples(CalibrationDataReader):
         return self.left.pop() if self.left else None
 
 
-def quantized(network, form, activations, weights, per_channel):
-    """The serialized quantized model. Form: "qdq" or "qop"; types: "u8" or "s8"."""
-    model = NETWORKS[network]()
+def quantize(model, form, activations, weights, per_channel=False):
+    """The serialized quantized model of a float one. Form: "qdq" or "qop"; types: "u8" or "s8"."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "float.onnx", Path(folder) / "quantized.onnx"
         onnx.save(model, source)
@@ -123,3 +122,8 @@ def quantized(network, form, activations, weights, per_channel):
             source, target, Samples(model), quant_format=QuantFormat.QDQ if form == "qdq" else QuantFormat.QOperator,
             activation_type=TYPES[activations], weight_type=TYPES[weights], per_channel=per_channel)
         return target.read_bytes()
+
+
+def quantized(network, form, activations, weights, per_channel):
+    """The same of one of NETWORKS."""
+    return quantize(NETWORKS[network](), form, activations, weights, per_channel)

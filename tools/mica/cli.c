@@ -14,16 +14,17 @@ const struct cli_command cli_commands[] = {
         "MODEL [IMAGE|SOUND]",
         1,
         2,
-        "KQUTdiOlnrkpmzxuBtjvh",
+        "KQUELYTdiOlnrkpmzxuXBtjvh",
         "Runs MODEL, a .tflite or .onnx file or an executable saved by 'mica compile'. IMAGE is a PNG, JPEG or BMP\n"
-        "picture of any size, resized to the model's input (bicubic) and its values adapted: uint8 as they\n"
-        "are, int8 minus 128, float32 scaled to -1..1. Any model runs on raw tensors, given by --input.\n"
+        "picture of any size, resized to the model's input (bicubic); how its samples become the model's values is\n"
+        "seen from the model, or said by --layout and --normalize. Any model runs on raw tensors, given by --input.\n"
         "SOUND is a WAV of 16000 samples a second, of which the features are made that the model wants.\n"
         "Prints what the model's outputs mean: classes, boxes, points of a body, areas; or their value range.\n"
         "\n"
         "Examples:\n"
         "  mica run mobilenet.tflite cat.png --top 3\n"
         "  mica run ssd.tflite street.jpg --labels coco.txt --picture boxes.png\n"
+        "  mica run yolo.onnx street.jpg --normalize 0..1 --labels coco.txt --picture boxes.png\n"
         "  mica run model.tflite --input in0.bin --output out0.bin --device cpu\n"
         "  mica run mobilenet.tflite cat.png --device sim:rk3588 --repeat 30 --cores 3\n",
     },
@@ -34,10 +35,12 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "dpzxuBtjvh",
+        "dpzxuXBtjvh",
         "Lists the inputs, outputs and operations of MODEL (.tflite, .onnx or saved executable): where the device\n"
-        "would run each operation, and the reason when that isn't the NPU. MMACs are millions of\n"
-        "multiply-accumulates of one inference. Compiles the model for the last line, what it takes on the NPU.\n"
+        "would run each operation, how the NPU computes it, or the reason why it doesn't. MMACs are millions of\n"
+        "multiply-accumulates of one inference. jobs and us are of the operation by itself, by the timing model; off\n"
+        "is how many steps of quantization its values may be from TFLite's reference kernels. Compiles the model for\n"
+        "the last lines, how many partitions it has and what it takes on the NPU.\n"
         "\n"
         "Example:\n"
         "  mica info mobilenet.tflite --device sim:a311d\n",
@@ -46,13 +49,14 @@ const struct cli_command cli_commands[] = {
         "compare",
         cli_compare,
         "compare a device with TFLite's reference, layer by layer",
-        "MODEL [IMAGE]",
+        "MODEL [IMAGE|SOUND]",
         1,
         2,
-        "diGSpzxuBtjvh",
+        "diLYGSpzxuXBtjvh",
         "Runs MODEL (.tflite, .onnx or saved executable) on a device and on TFLite's reference arithmetic, on a "
         "picture,\n"
-        "on the tensors of --input, or else on made-up values, and lists how far each operation is off: alone,\n"
+        "on a sound, on the tensors of --input, or else on made-up values, and lists how far each operation is off: "
+        "alone,\n"
         "on exactly the reference's values, and chained, as it runs. Worst layers come first.\n"
         "\n"
         "Examples:\n"
@@ -66,7 +70,7 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "doipzxuBcvth",
+        "doipzxuXBcvth",
         "Compiles MODEL (.tflite, .onnx or saved executable) for a device. Needs --output, --capture or both.\n"
         "\n"
         "Examples:\n"
@@ -96,7 +100,7 @@ const struct cli_command cli_commands[] = {
         "MODEL",
         1,
         1,
-        "dipmzxuBtjvh",
+        "dipmzxuXBtjvh",
         "Runs MODEL (.tflite, .onnx or saved executable) once, on the tensors of --input or else on zeros, and lists\n"
         "every device job and CPU operation: time, cycles and memory traffic. A simulator's figures are\n"
         "estimates of a timing model, marked as such; CPU times are measured on this computer.\n"

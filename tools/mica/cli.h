@@ -20,6 +20,9 @@ struct cli {
     const mica_model *model;
     mica_executable *executable;
     mica_session *session;
+    bool onnx;                 /* what the model's file is */
+    bool channels_first;       /* how its images are, see layout.h */
+    const char *normalization; /* what was made of the picture's samples; NULL: there was none */
 };
 
 /* The commands; each returns an exit code. */
@@ -61,7 +64,8 @@ const char *cli_nearest(const char *text, const void *names, size_t count, size_
 int cli_open_context(struct cli *cli);
 int cli_open_device(struct cli *cli); /* --device, else MICA_DEVICE, else "auto"; opens the context too */
 
-/* The first operand, .tflite or saved executable, opens the device too. Sets `model`. */
+/* The first operand, .tflite, .onnx or saved executable; opens the device too: for an executable that of its chip,
+ * unless the user names one. Sets `model`. */
 int cli_open_model(struct cli *cli);
 
 /* The same, and compiles a .tflite. Sets `model` and `executable`. */

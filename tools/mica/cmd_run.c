@@ -2,7 +2,7 @@
 #include "cli.h"
 #include "clock.h"
 #include "estimate.h"
-#include "image.h"
+#include "layout.h"
 #include "memory.h"
 #include "outputs.h"
 #include "stream.h"
@@ -163,6 +163,10 @@ static int print_json(struct cli *cli, const struct cli_task *task, const struct
         cli_json_set_real(&json, ms, "npu_estimate", timing->estimate);
     cli_json_set_text(&json, root, "model", cli->options.operands.items[0]);
     cli_json_set_text(&json, root, "image", image_path(cli));
+    if (cli->normalization) {
+        cli_json_set_text(&json, root, "layout", cli_layout_name(cli));
+        cli_json_set_text(&json, root, "normalization", cli->normalization);
+    }
     cli_json_set_text(&json, root, "device", mica_device_name(cli->device));
     cli_json_set_integer(&json, root, "runs", cli->options.repeat);
     cli_json_set(&json, root, "ms", ms);
@@ -213,8 +217,8 @@ int cli_run(struct cli *cli)
     int failed = check_usage(cli);
     if (!failed)
         failed = open_all(cli, &task);
-    if (!failed && task && task->drive)
-        return task->drive(cli);
+    if (!failed && cli_task_drives(cli, task))
+        return task->drive(cli, task);
     if (!failed)
         failed = run(cli, &timing);
     return failed ? failed : report(cli, task, &timing);

@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +13,14 @@ static int fail_path(struct cli *cli, const char *verb, const char *path, int er
     return cli_fail(cli, "cannot %s '%s': %s", verb, path, strerror(error));
 }
 
-int cli_file_start(struct cli *cli, const char *path, void *start, size_t capacity, size_t *size)
+int cli_file_part(struct cli *cli, const char *path, uint64_t offset, void *part, size_t capacity, size_t *size)
 {
     FILE *file = fopen(path, "rbe");
     if (!file)
         return fail_path(cli, "open", path, errno);
     errno = 0;
-    *size = fread(start, 1, capacity, file);
+    bool there = offset <= LONG_MAX && fseek(file, (long)offset, SEEK_SET) == 0;
+    *size = there ? fread(part, 1, capacity, file) : 0;
     int error = ferror(file) ? errno : 0;
     fclose(file);
     return error ? fail_path(cli, "read", path, error) : 0;

@@ -4,11 +4,12 @@
 #define MICA_CLI_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct cli;
 
-/* Reads up to `capacity` bytes of the file's start. */
-int cli_file_start(struct cli *cli, const char *path, void *start, size_t capacity, size_t *size);
+/* Reads up to `capacity` bytes of the file from `offset` on. */
+int cli_file_part(struct cli *cli, const char *path, uint64_t offset, void *part, size_t capacity, size_t *size);
 
 /*
  * Reads the file into *data, to be freed, but at most `limit` + 1 bytes: *size

@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "file.h"
 #include "resize.h"
+#include "samples.h"
 #include "tensor.h"
 
 #include <gdk-pixbuf/gdk-pixbuf.h>
@@ -221,57 +222,46 @@ int cli_image_save(struct cli *cli, const char *path, const struct cli_pixels *p
 }
 
 /* What the tensor takes: a batch of one, 1 or 3 channels, a type that pictures have a convention for. */
-static int picture_shape(struct cli *cli, const struct mica_tensor_info *tensor, struct cli_pixels *pixels)
+static int picture_shape(struct cli *cli, const struct mica_tensor_info *tensor, struct cli_map *map)
 {
     bool typed = tensor->type == MICA_TYPE_UINT8 || tensor->type == MICA_TYPE_INT8 || tensor->type == MICA_TYPE_FLOAT32;
-    const int32_t *dims = tensor->dims;
-    if (typed && tensor->rank == 4 && dims[0] == 1 && dims[1] > 0 && dims[2] > 0 && dims[1] <= SIDE_MAX &&
-        dims[2] <= SIDE_MAX && (dims[3] == 1 || dims[3] == 3)) {
-        *pixels = (struct cli_pixels){(uint32_t)dims[2], (uint32_t)dims[1], (uint32_t)dims[3], NULL};
-        size_t samples = (size_t)pixels->width * pixels->height * pixels->channels;
-        if (samples == cli_element_count(tensor))
-            return 0;
-    }
+    if (typed && cli_map_of(cli, tensor, map) && (map->channels == 1 || map->channels == 3) &&
+        cli_map_pixels(map) * map->channels == cli_element_count(tensor))
+        return 0;
     char shape[CLI_SHAPE_SIZE];
     cli_shape_text(tensor, shape);
     return cli_fail(cli,
-                    "the model's input '%s' (%s) takes no picture, which needs 1 x height x width x 1 or 3 of uint8, "
-                    "int8 or float32; use --input",
-                    tensor->name, shape);
+                    "the model's input '%s' (%s) takes no picture, which needs %s of uint8, int8 or float32%s; use "
+                    "--input",
+                    tensor->name, shape,
+                    cli->channels_first ? "1 x 1 or 3 x height x width" : "1 x height x width x 1 or 3",
+                    cli->options.layout ? " as --layout says" : "");
 }
 
-/* From eight-bit samples to what models of each type are trained on. */
-static void convert(const struct mica_tensor_info *tensor, const uint8_t *from, void *to, size_t count)
+static int put_pixels(struct cli *cli, const char *path, const struct mica_tensor_info *tensor,
+                      const struct cli_map *map, void *data)
 {
-    if (tensor->type == MICA_TYPE_FLOAT32) {
-        float *values = to;
-        for (size_t i = 0; i < count; i++)
-            values[i] = ((float)from[i] - 127.5f) / 127.5f;
-    } else if (tensor->type == MICA_TYPE_INT8) {
-        int8_t *values = to;
-        for (size_t i = 0; i < count; i++)
-            values[i] = (int8_t)(from[i] - 128);
-    } else {
-        memcpy(to, from, count);
+    struct cli_samples samples;
+    struct cli_pixels pixels = {map->width, map->height, map->channels, malloc(cli_element_count(tensor))};
+    int failed = pixels.data ? cli_samples_choose(cli, tensor, map, true, &samples) : cli_fail_nomem(cli);
+    if (!failed)
+        failed = load_pixels(cli, path, &pixels);
+    if (!failed) {
+        cli_samples_put(&samples, tensor, map, pixels.data, data);
+        cli->normalization = samples.name;
     }
+    free(pixels.data);
+    return failed;
 }
 
 int cli_image_load(struct cli *cli, const char *path, const struct mica_tensor_info *tensor, void **data)
 {
-    struct cli_pixels pixels;
-    int failed = picture_shape(cli, tensor, &pixels);
+    struct cli_map map;
+    int failed = picture_shape(cli, tensor, &map);
     if (failed)
         return failed;
-    size_t count = cli_element_count(tensor);
-    pixels.data = malloc(count);
     *data = malloc(tensor->bytes);
-    if (!pixels.data || !*data)
-        failed = cli_fail_nomem(cli);
-    else
-        failed = load_pixels(cli, path, &pixels);
-    if (!failed)
-        convert(tensor, pixels.data, *data, count);
-    free(pixels.data);
+    failed = *data ? put_pixels(cli, path, tensor, &map, *data) : cli_fail_nomem(cli);
     if (failed) {
         free(*data);
         *data = NULL;

@@ -4,6 +4,8 @@
 #include "cli.h"
 #include "file.h"
 #include "image.h"
+#include "sound.h"
+#include "task.h"
 #include "tensor.h"
 
 #include <stdint.h>
@@ -54,12 +56,19 @@ static void make_up(const struct mica_tensor_info *tensor, uint64_t seed, void *
             ((uint8_t *)data)[i] = (uint8_t)(next(&state) >> 56);
 }
 
-static int load_picture(struct cli *cli, const struct mica_tensor_info *tensor, void **data)
+int cli_input_from_operand(struct cli *cli, void **data, const char **origin)
 {
+    const char *path = cli->options.operands.items[1];
     size_t count = mica_model_input_count(cli->model);
+    bool sound = cli_sound_is(path);
+    struct mica_tensor_info tensor;
+    *origin = sound ? "a sound" : "a picture";
     if (count != 1)
-        return cli_fail(cli, "the model has %zu inputs, a picture is for one; use --input", count);
-    return cli_image_load(cli, cli->options.operands.items[1], tensor, data);
+        return cli_fail(cli, "the model has %zu inputs, %s is for one; use --input", count, *origin);
+    if (sound)
+        return cli_sound_input(cli, path, data);
+    int error = mica_model_input(cli->model, 0, &tensor);
+    return error ? cli_fail_library(cli, error) : cli_image_load(cli, path, &tensor, data);
 }
 
 int cli_input_make(struct cli *cli, size_t index, void **data, const char **origin)
@@ -68,11 +77,11 @@ int cli_input_make(struct cli *cli, size_t index, void **data, const char **orig
     int error = mica_model_input(cli->model, index, &tensor);
     if (error)
         return cli_fail_library(cli, error);
-    *origin = cli->options.inputs.count ? "the files of --input" : "a picture";
+    *origin = "the files of --input";
     if (cli->options.inputs.count)
         return cli_input_read(cli, index, data);
     if (cli->options.operands.count > 1)
-        return load_picture(cli, &tensor, data);
+        return cli_input_from_operand(cli, data, origin);
     *origin = "made up: pseudo-random values, the same each time";
     *data = malloc(tensor.bytes + 1);
     if (!*data)

@@ -3,7 +3,9 @@
 #include "layers.h"
 
 #include "input.h"
+#include "tensor.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +86,56 @@ static int measure_alone(struct cli *cli, mica_comparison *comparison, struct cl
     return 0;
 }
 
+/* The tensor that output `index` is: its shape lies at the same place. */
+static bool find_output(struct cli *cli, size_t index, size_t *tensor)
+{
+    struct mica_tensor_info output, info;
+    if (mica_model_output(cli->model, index, &output))
+        return false;
+    for (*tensor = 0; mica_model_tensor(cli->model, *tensor, &info) == 0; ++*tensor)
+        if (info.dims == output.dims)
+            return true;
+    return false;
+}
+
+static double peak_of(const struct mica_tensor_info *tensor, const void *values)
+{
+    struct cli_range range;
+    if (tensor->type == MICA_TYPE_FLOAT32)
+        return cli_range(tensor, values, &range) ? range.most - range.least : 0;
+    return (double)tensor->scale * (tensor->type == MICA_TYPE_INT16 ? 65535 : 255); /* 0: no quantization */
+}
+
+static int measure_finals(struct cli *cli, const mica_comparison *comparison, struct cli_layers *layers)
+{
+    layers->final_count = mica_model_output_count(cli->model);
+    layers->finals = calloc(layers->final_count + 1, sizeof(*layers->finals));
+    if (!layers->finals)
+        return cli_fail_nomem(cli);
+    for (size_t i = 0; i < layers->final_count; i++) {
+        struct cli_final *final = &layers->finals[i];
+        size_t tensor;
+        int error = mica_model_output(cli->model, i, &final->tensor);
+        if (error)
+            return cli_fail_library(cli, error);
+        const void *got = find_output(cli, i, &tensor) ? mica_comparison_device(comparison, tensor) : NULL;
+        const void *wanted = got ? mica_comparison_reference(comparison, tensor) : NULL;
+        if (!wanted)
+            continue;
+        cli_difference_add(&final->difference, &final->tensor, got, wanted);
+        final->peak = peak_of(&final->tensor, wanted);
+    }
+    return 0;
+}
+
+double cli_final_psnr(const struct cli_final *final)
+{
+    const struct cli_difference *difference = &final->difference;
+    if (!(final->peak > 0) || !difference->count)
+        return (double)NAN;
+    return 10 * log10(final->peak * final->peak * (double)difference->count / difference->noise);
+}
+
 static int measure_chain(struct cli *cli, mica_comparison *comparison, struct cli_layers *layers)
 {
     struct kept kept = {0};
@@ -94,7 +146,9 @@ static int measure_chain(struct cli *cli, mica_comparison *comparison, struct cl
         layer->at_border = layer->border.count > 0;
     }
     cli_progress_step(&cli->progress);
-    int failed = error ? cli_fail_library(cli, error) : kept_take(cli, comparison, &kept);
+    int failed = error ? cli_fail_library(cli, error) : measure_finals(cli, comparison, layers);
+    if (!failed)
+        failed = kept_take(cli, comparison, &kept);
     if (!failed && (error = mica_comparison_run_chained(comparison, true)))
         failed = cli_fail_library(cli, error);
     for (size_t i = 0; !failed && i < layers->count; i++) {
@@ -174,6 +228,7 @@ int cli_layers_measure(struct cli *cli, struct cli_layers *layers, const char **
 void cli_layers_finish(struct cli_layers *layers)
 {
     free(layers->items);
+    free(layers->finals);
     *layers = (struct cli_layers){0};
 }
 

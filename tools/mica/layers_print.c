@@ -6,12 +6,12 @@
 #include "tensor.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* What the layers come to, all together. */
 struct totals {
     size_t npu, exact, borders, inconsistent;
-    const struct cli_layer *last; /* the model's last operation: in any order */
 };
 
 static struct totals count(const struct cli_layers *layers)
@@ -23,8 +23,6 @@ static struct totals count(const struct cli_layers *layers)
         totals.exact += layer->partition >= 0 && !layer->alone.differing;
         totals.borders += layer->at_border;
         totals.inconsistent += layer->at_border && !layer->consistent;
-        if (!totals.last || layer->operation > totals.last->operation)
-            totals.last = layer;
     }
     return totals;
 }
@@ -91,6 +89,21 @@ static int print_reasons(struct cli *cli, const struct cli_layers *layers)
     return printed && !table.failed ? 0 : cli_fail_nomem(cli);
 }
 
+static void print_final(struct cli *cli, size_t index, const struct cli_final *final)
+{
+    const struct cli_difference *difference = &final->difference;
+    double psnr = cli_final_psnr(final);
+    fprintf(cli->out, "As it runs, output %zu, %s, ", index, final->tensor.name);
+    if (!difference->differing)
+        fputs("is the same.\n", cli->out);
+    else if (isnan(psnr))
+        fprintf(cli->out, "differs by up to %.6g in %.3f %% of its values.\n", difference->largest,
+                100 * cli_difference_share(difference));
+    else
+        fprintf(cli->out, "differs by up to %.6g in %.3f %% of its values: a PSNR of %.1f dB.\n", difference->largest,
+                100 * cli_difference_share(difference), psnr);
+}
+
 static void print_totals(struct cli *cli, const struct cli_layers *layers, const char *input)
 {
     struct totals totals = count(layers);
@@ -105,10 +118,8 @@ static void print_totals(struct cli *cli, const struct cli_layers *layers, const
                 "%zu of %zu operations at a border of partitions give other values where only borders are kept:\n"
                 "that is a bug of Mica, please report it.\n",
                 totals.inconsistent, totals.borders);
-    if (totals.last)
-        fprintf(cli->out,
-                "As it runs, the model's last operation, %s, differs by up to %.6g in %.3f %% of its values.\n",
-                totals.last->info.type, totals.last->border.largest, 100 * cli_difference_share(&totals.last->border));
+    for (size_t i = 0; i < layers->final_count; i++)
+        print_final(cli, i, &layers->finals[i]);
 }
 
 int cli_layers_print(struct cli *cli, const struct cli_layers *layers, const char *input)
@@ -143,6 +154,18 @@ static json_t *json_layer(struct cli_json *json, const struct cli_layer *layer)
     return row;
 }
 
+static json_t *json_finals(struct cli_json *json, const struct cli_layers *layers)
+{
+    json_t *rows = cli_json_array(json);
+    for (size_t i = 0; i < layers->final_count; i++) {
+        json_t *row = cli_json_tensor(json, &layers->finals[i].tensor);
+        cli_json_set(json, row, "difference", cli_difference_json(json, &layers->finals[i].difference));
+        cli_json_set_real(json, row, "psnr", cli_final_psnr(&layers->finals[i]));
+        cli_json_append(json, rows, row);
+    }
+    return rows;
+}
+
 int cli_layers_json(struct cli *cli, const struct cli_layers *layers, const char *input)
 {
     struct cli_json json = {0};
@@ -158,6 +181,7 @@ int cli_layers_json(struct cli *cli, const struct cli_layers *layers, const char
     cli_json_set_text(&json, root, "device", mica_device_name(cli->device));
     cli_json_set_text(&json, root, "input", input);
     cli_json_set(&json, root, "layers", rows);
+    cli_json_set(&json, root, "outputs", json_finals(&json, layers));
     cli_json_set(&json, root, "summary", summary);
     return cli_json_print(cli, &json, root);
 }

@@ -17,7 +17,8 @@ struct option_row {
 };
 
 static const struct option_row option_rows[] = {
-    {"device", 'd', 0, "NAME", "device, one of 'mica devices' (default: $MICA_DEVICE, else auto)"},
+    {"device", 'd', 0, "NAME",
+     "device, one of 'mica devices' (default: $MICA_DEVICE, else an executable's chip, else auto)"},
     {"input", 'i', 0, "FILE", "raw bytes of an input tensor; once per input, in order"},
     {"output", 'O', 'o', "FILE", "write the raw bytes of an output tensor; once per output, in order"},
     {"output", 'o', 'o', "FILE", "save the executable"},
@@ -25,15 +26,22 @@ static const struct option_row option_rows[] = {
     {"capture", 'c', 0, "DIR", "write what would be submitted to the device; without --input all inputs are zero"},
     {"labels", 'l', 0, "FILE", "class names, one a line (default: NAME.labels.txt or labels.txt beside MODEL)"},
     {"task", 'K', 0, "TASK",
-     "classify, detect, segment, pose, depth, super-resolution, keyword, denoise or none (default: as the model "
+     "classify, detect, segment, pose, depth, super-resolution, keyword, audio-event, denoise or none (default: as the "
+     "model "
      "looks)"},
     {"picture", 'Q', 0, "FILE", "write IMAGE with the task's results drawn into it, or the task's own picture, as PNG"},
     {"sound", 'U', 0, "FILE", "write the sound that a task makes, as WAV"},
+    {"every", 'E', 0, "SECONDS", "listen again so much further on in SOUND, to its end: the best class each time"},
+    {"layout", 'L', 0, "LAYOUT", "NHWC or NCHW: where the model's images have their channels (default: as they look)"},
+    {"normalize", 'Y', 0, "HOW",
+     "what samples of IMAGE become: none, 0..1, -1..1, imagenet, or MEANS/DEVIATIONS (default: as the input looks)"},
     {"threshold", 'T', 0, "SCORE", "score that a box or a point needs, 0 to 1 (default: boxes 0.4, points 0.3)"},
     {"top", 'n', 0, "N", "how many classes to print (default: 5)"},
     {"repeat", 'r', 0, "N", "run N times; reports the minimum and the median time"},
     {"optimize", 'z', 0, "FOR", "speed (default) or size: search longer for smaller coefficients"},
     {"fuse", 'u', 0, NULL, "additions in the convolution before them, where a sum changes by 1 at most (Rockchip)"},
+    {"per-channel", 'X', 0, "HOW",
+     "exact (default) or folded: scales in 8-bit weights, quicker, bounds in info (Vivante)"},
     {"on-chip", 'x', 0, NULL, "keep tensors in on-chip memory; unverified on hardware"},
     {"cores", 'k', 0, "K", "run the N of --repeat on K cores of the NPU at the same time; reports inferences a second"},
     {"split", 'p', 0, "N", "spread one inference over N cores; simulators only, no kernel allows it (default: 1)"},
@@ -98,6 +106,16 @@ static int parse_score(struct cli *cli, const char *text)
     return 0;
 }
 
+static int parse_seconds(struct cli *cli, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0.01 && value <= 3600))
+        return cli_usage(cli, "--every must be a number of seconds from 0.01 to 3600, not '%s'", text);
+    cli->options.every = value;
+    return 0;
+}
+
 static int set_text(struct cli *cli, const char *name, const char *text, const char **value)
 {
     if (*value)
@@ -151,6 +169,12 @@ static int set_option(struct cli *cli, int code, const char *text)
         return set_text(cli, "picture", text, &options->picture);
     case 'U':
         return set_text(cli, "sound", text, &options->sound);
+    case 'E':
+        return parse_seconds(cli, text);
+    case 'L':
+        return set_text(cli, "layout", text, &options->layout);
+    case 'Y':
+        return set_text(cli, "normalize", text, &options->normalize);
     case 'T':
         return parse_score(cli, text);
     case 'G':
@@ -158,6 +182,8 @@ static int set_option(struct cli *cli, int code, const char *text)
         return set_text(cli, "plot", text, &options->plot);
     case 'S':
         return set_text(cli, "order", text, &options->order);
+    case 'X':
+        return set_text(cli, "per-channel", text, &options->per_channel);
     case 'u':
         options->fuse = true;
         return 0;

@@ -17,12 +17,15 @@ struct cli_list {
 
 struct cli_options {
     const char *partition; /* NULL when not given */
+    const char *per_channel;
     bool operations;
     const char *plot, *order;                                      /* NULL when not given */
     const char *chip;                                              /* NULL when not given; so are the next ones */
     const char *device, *labels, *executable, *capture, *optimize; /* NULL when not given */
     const char *shape, *coefficients, *csv;                        /* of the commands about captures */
     const char *task, *picture, *sound;                            /* of run */
+    const char *layout, *normalize;                                /* of pictures */
+    double every;                                                  /* seconds; 0 when not given */
     double threshold;
     bool has_threshold;
     struct cli_list over;

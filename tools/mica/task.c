@@ -2,6 +2,7 @@
 #include "task.h"
 
 #include "image.h"
+#include "input.h"
 #include "sound.h"
 #include "tensor.h"
 
@@ -11,8 +12,8 @@
 
 /* In the order in which they are tried. */
 static const struct cli_task *const tasks[] = {
-    &cli_task_detect, &cli_task_pose,    &cli_task_segment, &cli_task_super_resolution,
-    &cli_task_depth,  &cli_task_denoise, &cli_task_keyword, &cli_task_classify,
+    &cli_task_detect,  &cli_task_pose,    &cli_task_segment,     &cli_task_super_resolution, &cli_task_depth,
+    &cli_task_denoise, &cli_task_keyword, &cli_task_audio_event, &cli_task_classify,
 };
 #define TASKS (sizeof(tasks) / sizeof(tasks[0]))
 
@@ -33,7 +34,7 @@ static int fail_unknown(struct cli *cli, const char *name)
         return cli_usage(cli, "unknown task '%s'; did you mean '%s'?", name, meant);
     return cli_usage(cli,
                      "unknown task '%s'; known are classify, detect, segment, pose, depth, super-resolution, "
-                     "keyword, denoise and none",
+                     "keyword, audio-event, denoise and none",
                      name);
 }
 
@@ -81,34 +82,35 @@ int cli_task_choose(struct cli *cli, const struct cli_task **task)
                              "super-resolution");
     if (cli->options.sound && *task != &cli_task_denoise)
         return cli_fail(cli, "nothing to play for --sound: it is for the task denoise");
+    if (cli->options.every > 0 && *task != &cli_task_keyword && *task != &cli_task_audio_event)
+        return cli_fail(cli, "nothing to listen to for --every: it is for the tasks keyword and audio-event");
+    if (cli->options.every > 0 && (!source_path(cli) || cli->options.outputs.count || cli->options.repeat > 1))
+        return cli_usage(cli, "--every needs a sound, and goes with neither --output nor --repeat");
     return 0;
 }
 
 /* ---- running ---------------------------------------------------------- */
 
-static int set_picture(struct cli *cli)
+bool cli_task_drives(const struct cli *cli, const struct cli_task *task)
 {
-    size_t count = mica_model_input_count(cli->model);
-    if (count != 1)
-        return cli_fail(cli, "the model has %zu inputs, a picture is for one; use --input", count);
-    struct mica_tensor_info tensor;
-    int error = mica_model_input(cli->model, 0, &tensor);
-    if (error)
-        return cli_fail_library(cli, error);
-    void *data;
-    int failed = cli_image_load(cli, source_path(cli), &tensor, &data);
-    if (failed)
-        return failed;
-    error = mica_session_set_input(cli->session, 0, data, tensor.bytes);
-    free(data);
-    return error ? cli_fail_library(cli, error) : 0;
+    return task && task->drive && (!task->drives || task->drives(cli));
 }
 
 int cli_task_set_input(struct cli *cli, const struct cli_task *task)
 {
-    if (!source_path(cli) || (task && task->drive))
+    struct mica_tensor_info tensor;
+    const char *origin;
+    void *data;
+    if (!source_path(cli) || cli_task_drives(cli, task))
         return 0;
-    return task && task->sound ? cli_keyword_set_input(cli, source_path(cli)) : set_picture(cli);
+    int failed = cli_input_from_operand(cli, &data, &origin);
+    if (failed)
+        return failed;
+    int error = mica_model_input(cli->model, 0, &tensor);
+    if (!error)
+        error = mica_session_set_input(cli->session, 0, data, tensor.bytes);
+    free(data);
+    return error ? cli_fail_library(cli, error) : 0;
 }
 
 /* A task that draws without having a picture of the user's gets none: raw tensors say nothing about it. */
@@ -148,11 +150,10 @@ bool cli_task_output(const struct cli *cli, size_t index, struct mica_tensor_inf
            cli_element_count(tensor);
 }
 
-bool cli_task_is_map(const struct mica_tensor_info *tensor, int32_t channels)
+bool cli_task_is_map(const struct cli *cli, const struct mica_tensor_info *tensor, uint32_t channels,
+                     struct cli_map *map)
 {
-    const int32_t *dims = tensor->dims;
-    return tensor->rank == 4 && dims[0] == 1 && dims[1] > 0 && dims[2] > 0 && dims[1] <= 65535 && dims[2] <= 65535 &&
-           dims[3] > 0 && (!channels || dims[3] == channels);
+    return cli_map_of(cli, tensor, map) && (!channels || map->channels == channels);
 }
 
 double cli_task_value(const struct cli_task_view *view, size_t output, size_t index)

@@ -5,6 +5,7 @@
 
 #include "canvas.h"
 #include "cli.h"
+#include "layout.h"
 #include "outputs.h"
 
 /* What a task decodes, and where it shows it. */
@@ -27,7 +28,8 @@ struct cli_task {
     bool (*obvious)(const struct cli *cli);
     int (*show)(struct cli *cli, struct cli_task_view *view); /* 0 or an exit code; NULL: outputs as they are */
     /* Instead of one inference: runs all by itself. NULL for most. */
-    int (*drive)(struct cli *cli);
+    int (*drive)(struct cli *cli, const struct cli_task *task);
+    bool (*drives)(const struct cli *cli); /* does it, as the options are? NULL: always */
 };
 
 /*
@@ -36,11 +38,14 @@ struct cli_task {
  */
 int cli_task_choose(struct cli *cli, const struct cli_task **task);
 
+/* Does it run by itself? Tasks that don't, and no task at all, run once on one input. */
+bool cli_task_drives(const struct cli *cli, const struct cli_task *task);
+
 /* Sets the session's input from the second operand, where there is one. */
 int cli_task_set_input(struct cli *cli, const struct cli_task *task);
 
-/* The same for a sound, by the front end that the model's input tells. */
-int cli_keyword_set_input(struct cli *cli, const char *path);
+/* What the model's only input is of a sound, by the front end that its shape tells: *data is to be freed. */
+int cli_sound_input(struct cli *cli, const char *path, void **data);
 
 /* Shows the outputs as text, or in `object`, and writes --picture. */
 int cli_task_show(struct cli *cli, const struct cli_task *task, const struct cli_outputs *outputs,
@@ -52,8 +57,9 @@ int cli_task_show(struct cli *cli, const struct cli_task *task, const struct cli
 bool cli_task_input(const struct cli *cli, struct mica_tensor_info *tensor);
 bool cli_task_output(const struct cli *cli, size_t index, struct mica_tensor_info *tensor);
 
-/* Is it batch 1 x height x width x channels? */
-bool cli_task_is_map(const struct mica_tensor_info *tensor, int32_t channels); /* channels 0: any */
+/* Is it an image of so many channels (0: any)? */
+bool cli_task_is_map(const struct cli *cli, const struct mica_tensor_info *tensor, uint32_t channels,
+                     struct cli_map *map);
 double cli_task_value(const struct cli_task_view *view, size_t output, size_t index);
 
 /* A name for a class: its label, or its number in `text` of 16 bytes. */
@@ -66,6 +72,6 @@ double cli_task_threshold(const struct cli *cli, double usual);
 int cli_task_new_picture(struct cli *cli, struct cli_task_view *view, uint32_t width, uint32_t height);
 
 extern const struct cli_task cli_task_classify, cli_task_detect, cli_task_segment, cli_task_pose, cli_task_depth,
-    cli_task_super_resolution, cli_task_keyword, cli_task_denoise;
+    cli_task_super_resolution, cli_task_keyword, cli_task_audio_event, cli_task_denoise;
 
 #endif

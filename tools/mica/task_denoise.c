@@ -125,7 +125,7 @@ static int report(struct cli *cli, const struct cli_sound *sound, double before)
     return cli_json_print(cli, &json, root);
 }
 
-static int drive(struct cli *cli)
+static int drive(struct cli *cli, const struct cli_task *task)
 {
     struct cli_sound sound;
     if (cli->options.operands.count < 2 || !cli->options.sound)

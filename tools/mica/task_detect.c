@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Boxes around things: of SSD models with their post-processing inside, and of YOLOX models without. */
+/* Boxes around things: of SSD models with their post-processing inside, and of YOLO models without. */
+#include "detect.h"
 #include "table.h"
-#include "task.h"
 #include "tensor.h"
 
 #include <math.h>
@@ -12,17 +12,6 @@
 #define OVERLAP 0.45  /* boxes of one class that overlap more are one thing */
 #define YOLOX_HEAD 5  /* box and objectness come before the classes */
 #define MAX_YOLOX_GRIDS 4
-
-/* Corners as shares of the picture. */
-struct box {
-    double left, top, right, bottom, score;
-    size_t class;
-};
-
-struct boxes {
-    struct box *items;
-    size_t count, capacity;
-};
 
 /* ---- signatures ------------------------------------------------------- */
 
@@ -41,35 +30,38 @@ static bool is_ssd(const struct cli *cli)
 /* Outputs: grids of cells, each half as fine as the one before: x, y, width, height, objectness, classes. */
 static bool is_yolox(const struct cli *cli)
 {
-    struct mica_tensor_info first, tensor;
+    struct mica_tensor_info tensor;
+    struct cli_map first, map;
     size_t count = mica_model_output_count(cli->model);
-    if (count < 2 || count > MAX_YOLOX_GRIDS || !cli_task_output(cli, 0, &first) || !cli_task_is_map(&first, 0))
+    if (count < 2 || count > MAX_YOLOX_GRIDS || !cli_task_output(cli, 0, &tensor) ||
+        !cli_task_is_map(cli, &tensor, 0, &first) || first.channels <= YOLOX_HEAD)
         return false;
     for (size_t i = 0; i < count; i++)
-        if (!cli_task_output(cli, i, &tensor) || !cli_task_is_map(&tensor, first.dims[3]) ||
-            tensor.dims[3] <= YOLOX_HEAD || tensor.dims[1] << i != first.dims[1] ||
-            tensor.dims[2] << i != first.dims[2])
+        if (!cli_task_output(cli, i, &tensor) || !cli_task_is_map(cli, &tensor, first.channels, &map) ||
+            map.height << i != first.height || map.width << i != first.width)
             return false;
     return true;
 }
 
 static const char *misfit(const struct cli *cli)
 {
-    return is_ssd(cli) || is_yolox(cli)
+    return is_ssd(cli) || is_yolox(cli) || cli_rows_fit(cli)
                ? NULL
                : "the four outputs of SSD's post-processing (boxes, classes, scores, count), or YOLOX's grids of "
-                 "1 x height x width x (5 + classes), each half as fine as the one before";
+                 "1 x height x width x (5 + classes), or 1 x (5 + classes) x height x width, each half as fine as the "
+                 "one "
+                 "before";
 }
 
 /* ---- boxes ------------------------------------------------------------ */
 
-static bool add(struct boxes *boxes, struct box box)
+bool cli_boxes_add(struct cli_boxes *boxes, struct cli_box box)
 {
     if (!(isfinite(box.left) && isfinite(box.top) && isfinite(box.right) && isfinite(box.bottom)))
         return true;
     if (boxes->count == boxes->capacity) {
         size_t capacity = boxes->capacity ? boxes->capacity * 2 : 64;
-        struct box *items = realloc(boxes->items, capacity * sizeof(*items));
+        struct cli_box *items = realloc(boxes->items, capacity * sizeof(*items));
         if (!items)
             return false;
         boxes->items = items;
@@ -79,7 +71,7 @@ static bool add(struct boxes *boxes, struct box box)
     return true;
 }
 
-static bool add_ssd(const struct cli_task_view *view, double threshold, struct boxes *boxes)
+static bool add_ssd(const struct cli_task_view *view, double threshold, struct cli_boxes *boxes)
 {
     size_t slots = cli_element_count(&view->outputs->items[1].tensor);
     double found = cli_task_value(view, 3, 0);
@@ -90,22 +82,27 @@ static bool add_ssd(const struct cli_task_view *view, double threshold, struct b
             continue;
         double top = cli_task_value(view, 0, 4 * i), left = cli_task_value(view, 0, 4 * i + 1);
         double bottom = cli_task_value(view, 0, 4 * i + 2), right = cli_task_value(view, 0, 4 * i + 3);
-        room = add(boxes, (struct box){left, top, right, bottom, score, (size_t) class});
+        room = cli_boxes_add(boxes, (struct cli_box){left, top, right, bottom, score, (size_t) class});
     }
     return room;
 }
 
-/* Cell `cell` of a grid; the box's centre counts cells from the cell's corner, its size is the logarithm of cells. */
-static bool add_cell(const struct cli_task_view *view, size_t output, size_t cell, double threshold,
-                     struct boxes *boxes)
+static double value_of(const struct cli_task_view *view, size_t output, const struct cli_map *map, size_t cell,
+                       size_t channel)
 {
-    const struct mica_tensor_info *tensor = &view->outputs->items[output].tensor;
-    size_t channels = (size_t)tensor->dims[3], columns = (size_t)tensor->dims[2], at = cell * channels, best = 0;
-    double rows = tensor->dims[1], objectness = cli_task_value(view, output, at + 4), score = 0;
+    return cli_task_value(view, output, cli_map_index(map, cell, channel));
+}
+
+/* Cell `cell` of a grid; the box's centre counts cells from the cell's corner, its size is the logarithm of cells. */
+static bool add_cell(const struct cli_task_view *view, size_t output, const struct cli_map *map, size_t cell,
+                     double threshold, struct cli_boxes *boxes)
+{
+    size_t best = 0;
+    double columns = map->width, rows = map->height, objectness = value_of(view, output, map, cell, 4), score = 0;
     if (!(objectness >= threshold)) /* no class's score is above 1 */
         return true;
-    for (size_t i = 0; i + YOLOX_HEAD < channels; i++) {
-        double value = objectness * cli_task_value(view, output, at + YOLOX_HEAD + i);
+    for (size_t i = 0; i + YOLOX_HEAD < map->channels; i++) {
+        double value = objectness * value_of(view, output, map, cell, YOLOX_HEAD + i);
         if (value > score) {
             score = value;
             best = i;
@@ -113,47 +110,57 @@ static bool add_cell(const struct cli_task_view *view, size_t output, size_t cel
     }
     if (!(score >= threshold))
         return true;
-    double x = ((double)(cell % columns) + cli_task_value(view, output, at)) / (double)columns;
-    double y = ((double)(cell / columns) + cli_task_value(view, output, at + 1)) / rows;
-    double width = exp(cli_task_value(view, output, at + 2)) / (double)columns;
-    double height = exp(cli_task_value(view, output, at + 3)) / rows;
-    return add(boxes, (struct box){x - width / 2, y - height / 2, x + width / 2, y + height / 2, score, best});
+    double x = ((double)(cell % map->width) + value_of(view, output, map, cell, 0)) / columns;
+    double y = ((double)(cell / map->width) + value_of(view, output, map, cell, 1)) / rows;
+    double width = exp(value_of(view, output, map, cell, 2)) / columns;
+    double height = exp(value_of(view, output, map, cell, 3)) / rows;
+    return cli_boxes_add(boxes,
+                         (struct cli_box){x - width / 2, y - height / 2, x + width / 2, y + height / 2, score, best});
 }
 
-static bool add_yolox(const struct cli_task_view *view, double threshold, struct boxes *boxes)
+static bool add_yolox(const struct cli *cli, const struct cli_task_view *view, double threshold,
+                      struct cli_boxes *boxes)
 {
     bool room = true;
-    for (size_t output = 0; output < view->outputs->count; output++) {
-        const int32_t *dims = view->outputs->items[output].tensor.dims;
-        for (size_t cell = 0; cell < (size_t)dims[1] * (size_t)dims[2] && room; cell++)
-            room = add_cell(view, output, cell, threshold, boxes);
-    }
+    struct cli_map map;
+    for (size_t output = 0; output < view->outputs->count; output++)
+        if (cli_task_is_map(cli, &view->outputs->items[output].tensor, 0, &map))
+            for (size_t cell = 0; cell < cli_map_pixels(&map) && room; cell++)
+                room = add_cell(view, output, &map, cell, threshold, boxes);
     return room;
+}
+
+static bool add_boxes(const struct cli *cli, const struct cli_task_view *view, double threshold,
+                      struct cli_boxes *boxes)
+{
+    if (is_ssd(cli))
+        return add_ssd(view, threshold, boxes);
+    return is_yolox(cli) ? add_yolox(cli, view, threshold, boxes) : cli_rows_add(cli, view, threshold, boxes);
 }
 
 /* Equal scores keep their order: addresses tell it, as qsort() is not stable. */
 static int by_score(const void *a, const void *b)
 {
-    const struct box *x = *(struct box *const *)a, *y = *(struct box *const *)b;
+    const struct cli_box *x = *(struct cli_box *const *)a, *y = *(struct cli_box *const *)b;
     if (x->score != y->score)
         return x->score < y->score ? 1 : -1;
     return (x > y) - (x < y);
 }
 
-static double area(const struct box *box)
+static double area(const struct cli_box *box)
 {
     return fmax(box->right - box->left, 0) * fmax(box->bottom - box->top, 0);
 }
 
-static double overlap(const struct box *a, const struct box *b)
+static double overlap(const struct cli_box *a, const struct cli_box *b)
 {
-    struct box both = {
+    struct cli_box both = {
         fmax(a->left, b->left), fmax(a->top, b->top), fmin(a->right, b->right), fmin(a->bottom, b->bottom), 0, 0};
     double common = area(&both), all = area(a) + area(b) - common;
     return all > 0 ? common / all : 0;
 }
 
-static bool is_new(struct box *const *kept, size_t count, const struct box *box)
+static bool is_new(struct cli_box *const *kept, size_t count, const struct cli_box *box)
 {
     for (size_t i = 0; i < count; i++)
         if (kept[i]->class == box->class && overlap(kept[i], box) > OVERLAP)
@@ -163,16 +170,16 @@ static bool is_new(struct box *const *kept, size_t count, const struct box *box)
 
 /* The best ones in order; of those that overlap, the best. Returns how many of `sorted` are left; 0 too where memory
  * runs out, with *sorted NULL. */
-static size_t select_boxes(const struct boxes *boxes, bool suppress, struct box ***sorted)
+static size_t select_boxes(const struct cli_boxes *boxes, bool suppress, struct cli_box ***sorted)
 {
-    struct box **order = calloc(boxes->count + 1, sizeof(struct box *));
+    struct cli_box **order = calloc(boxes->count + 1, sizeof(struct cli_box *));
     size_t kept = 0;
     *sorted = order;
     if (!order)
         return 0;
     for (size_t i = 0; i < boxes->count; i++)
         order[i] = &boxes->items[i];
-    qsort(order, boxes->count, sizeof(struct box *), by_score);
+    qsort(order, boxes->count, sizeof(struct cli_box *), by_score);
     for (size_t i = 0; i < boxes->count && kept < MAX_BOXES; i++)
         if (!suppress || is_new(order, kept, order[i]))
             order[kept++] = order[i];
@@ -181,7 +188,7 @@ static size_t select_boxes(const struct boxes *boxes, bool suppress, struct box 
 
 /* ---- results ---------------------------------------------------------- */
 
-static int print(struct cli *cli, const struct cli_task_view *view, struct box *const *boxes, size_t count)
+static int print(struct cli *cli, const struct cli_task_view *view, struct cli_box *const *boxes, size_t count)
 {
     static const char *const headers[] = {">score", ">class", ">left", ">top", ">right", ">bottom", "label"};
     bool scaled = view->picture->data;
@@ -199,7 +206,7 @@ static int print(struct cli *cli, const struct cli_task_view *view, struct box *
         cli_table_add(&table, "%.*f", digits, boxes[i]->bottom * height);
         cli_table_add(&table, "%s", label ? label : "");
     }
-    bool printed = cli_table_print(&table, cli->out);
+    bool printed = !count || cli_table_print(&table, cli->out);
     cli_table_finish(&table);
     if (!count)
         fprintf(cli->out, "nothing with a score of %g or more; --threshold asks for less\n",
@@ -207,7 +214,7 @@ static int print(struct cli *cli, const struct cli_task_view *view, struct box *
     return printed ? 0 : cli_fail_nomem(cli);
 }
 
-static void put_json(const struct cli_task_view *view, struct box *const *boxes, size_t count)
+static void put_json(const struct cli_task_view *view, struct cli_box *const *boxes, size_t count)
 {
     json_t *rows = cli_json_array(view->json);
     for (size_t i = 0; i < count; i++) {
@@ -225,11 +232,11 @@ static void put_json(const struct cli_task_view *view, struct box *const *boxes,
 }
 
 /* The best on top. */
-static void draw(const struct cli_task_view *view, struct box *const *boxes, size_t count)
+static void draw(const struct cli_task_view *view, struct cli_box *const *boxes, size_t count)
 {
     const struct cli_pixels *canvas = view->picture;
     for (size_t i = count; canvas->data && i-- > 0;) {
-        const struct box *box = boxes[i];
+        const struct cli_box *box = boxes[i];
         struct cli_color color = cli_color_of(box->class);
         char number[16], text[80];
         double left = box->left * canvas->width, top = box->top * canvas->height;
@@ -241,10 +248,10 @@ static void draw(const struct cli_task_view *view, struct box *const *boxes, siz
 
 static int show(struct cli *cli, struct cli_task_view *view)
 {
-    struct boxes boxes = {0};
-    struct box **sorted = NULL;
+    struct cli_boxes boxes = {0};
+    struct cli_box **sorted = NULL;
     double threshold = cli_task_threshold(cli, SCORE);
-    bool ssd = is_ssd(cli), room = ssd ? add_ssd(view, threshold, &boxes) : add_yolox(view, threshold, &boxes);
+    bool ssd = is_ssd(cli), room = add_boxes(cli, view, threshold, &boxes);
     size_t count = room ? select_boxes(&boxes, !ssd, &sorted) : 0;
     int failed = sorted ? 0 : cli_fail_nomem(cli);
     if (!failed && view->json)

@@ -32,18 +32,24 @@ static bool is_movenet(const struct cli *cli)
            tensor.dims[2] == POINTS && tensor.dims[3] == 3 && cli_element_count(&tensor) == (size_t)POINTS * 3;
 }
 
+struct posenet {
+    struct cli_map input, heat, offsets;
+};
+
 /* Heat maps, and where the point is from the middle of a cell: rows first, then columns. */
-static bool is_posenet(const struct cli *cli)
+static bool is_posenet(const struct cli *cli, struct posenet *maps)
 {
     struct mica_tensor_info input, heat, offsets;
     return cli_task_input(cli, &input) && cli_task_output(cli, 0, &heat) && cli_task_output(cli, 1, &offsets) &&
-           cli_task_is_map(&input, 3) && cli_task_is_map(&heat, POINTS) && cli_task_is_map(&offsets, 2 * POINTS) &&
-           heat.dims[1] == offsets.dims[1] && heat.dims[2] == offsets.dims[2] && heat.dims[1] > 1 && heat.dims[2] > 1;
+           cli_task_is_map(cli, &input, 3, &maps->input) && cli_task_is_map(cli, &heat, POINTS, &maps->heat) &&
+           cli_task_is_map(cli, &offsets, 2 * POINTS, &maps->offsets) && maps->heat.height == maps->offsets.height &&
+           maps->heat.width == maps->offsets.width && maps->heat.height > 1 && maps->heat.width > 1;
 }
 
 static const char *misfit(const struct cli *cli)
 {
-    return is_movenet(cli) || is_posenet(cli)
+    struct posenet maps;
+    return is_movenet(cli) || is_posenet(cli, &maps)
                ? NULL
                : "MoveNet's output of 1 x 1 x 17 x 3, or PoseNet's heat maps (17 channels) and offsets (34 channels)";
 }
@@ -57,19 +63,20 @@ static void read_movenet(const struct cli_task_view *view, struct point *points)
 
 /* The warmest cell and its offset. Cells are a stride of (input - 1) / (cells - 1) pixels apart, from the first pixel.
  */
-static struct point find_point(const struct cli_task_view *view, const struct mica_tensor_info *input, size_t point)
+static struct point find_point(const struct cli_task_view *view, const struct posenet *maps, size_t point)
 {
-    const int32_t *dims = view->outputs->items[0].tensor.dims;
-    size_t columns = (size_t)dims[2], cells = (size_t)dims[1] * columns, best = 0;
-    for (size_t i = 1; i < cells; i++)
-        if (cli_task_value(view, 0, i * POINTS + point) > cli_task_value(view, 0, best * POINTS + point))
+    const struct cli_map *heat = &maps->heat, *offsets = &maps->offsets;
+    size_t best = 0;
+    for (size_t i = 1; i < cli_map_pixels(heat); i++)
+        if (cli_task_value(view, 0, cli_map_index(heat, i, point)) >
+            cli_task_value(view, 0, cli_map_index(heat, best, point)))
             best = i;
-    double height = input->dims[1], width = input->dims[2];
-    double y = (double)(best / columns) * (height - 1) / (dims[1] - 1),
-           x = (double)(best % columns) * (width - 1) / (dims[2] - 1);
-    y += cli_task_value(view, 1, best * 2 * POINTS + point);
-    x += cli_task_value(view, 1, best * 2 * POINTS + POINTS + point);
-    double warmth = cli_task_value(view, 0, best * POINTS + point);
+    double height = maps->input.height, width = maps->input.width;
+    double y = (double)(best / heat->width) * (height - 1) / (heat->height - 1),
+           x = (double)(best % heat->width) * (width - 1) / (heat->width - 1);
+    y += cli_task_value(view, 1, cli_map_index(offsets, best, point));
+    x += cli_task_value(view, 1, cli_map_index(offsets, best, POINTS + point));
+    double warmth = cli_task_value(view, 0, cli_map_index(heat, best, point));
     return (struct point){x / width, y / height, 1 / (1 + exp(-warmth))};
 }
 
@@ -125,12 +132,12 @@ static void draw(struct cli *cli, const struct cli_task_view *view, const struct
 static int show(struct cli *cli, struct cli_task_view *view)
 {
     struct point points[POINTS];
-    struct mica_tensor_info input;
+    struct posenet maps;
     if (is_movenet(cli))
         read_movenet(view, points);
-    else if (cli_task_input(cli, &input))
+    else if (is_posenet(cli, &maps))
         for (size_t i = 0; i < POINTS; i++)
-            points[i] = find_point(view, &input, i);
+            points[i] = find_point(view, &maps, i);
     else
         return cli_fail(cli, "the model has no usable input");
     int failed = 0;

@@ -88,8 +88,10 @@ double cli_real_value(const struct mica_tensor_info *tensor, const void *data, s
 bool cli_is_classes(const struct mica_tensor_info *tensor)
 {
     size_t count = cli_element_count(tensor);
-    return count > 1 && tensor->rank && tensor->dims[tensor->rank - 1] > 0 &&
-           (size_t)tensor->dims[tensor->rank - 1] == count;
+    bool found = false;
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        found = found || (tensor->dims[i] > 0 && (size_t)tensor->dims[i] == count);
+    return count > 1 && found;
 }
 
 size_t cli_top(const struct mica_tensor_info *tensor, const void *data, size_t *indices, size_t count)

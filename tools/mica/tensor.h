@@ -21,7 +21,7 @@ size_t cli_element_count(const struct mica_tensor_info *tensor);
 double cli_raw_value(const struct mica_tensor_info *tensor, const void *data, size_t index);
 double cli_real_value(const struct mica_tensor_info *tensor, const void *data, size_t index);
 
-/* A list of scores, one a class: every dimension but the last is 1. */
+/* A list of scores, one a class: every dimension but one is 1. */
 bool cli_is_classes(const struct mica_tensor_info *tensor);
 
 /*

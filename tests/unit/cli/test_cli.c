@@ -7,9 +7,11 @@
 
 #include <cmocka.h>
 
-#include "mica_cli.h"
+#include "cli.h"
 #include "resize.h"
+#include "samples.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,14 +62,17 @@ static const char *const cases[][11] = {
     {"mica", "profile", MODEL, "--device", "cpu", "--clock", "500"},
     {"mica", "info", MODEL, "--device", "a311d", "--split", "2"},
     {"mica", "info", MODEL, "--device", "a311d", "--split", "0"},
+    {"mica", "run", MODEL, PICTURE, "--device", "cpu", "--layout", "CHW"},
+    {"mica", "run", MODEL, PICTURE, "--device", "cpu", "--normalize", "2"},
+    {"mica", "run", MODEL, PICTURE, "--device", "cpu", "--every", "1"},
 };
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
 static void test_answers_do_not_depend_on_earlier_calls(void **state)
 {
-    static const int codes[CASES] = {CLI_USAGE, CLI_OK,     CLI_USAGE, CLI_OK,     CLI_OK,     CLI_USAGE,
-                                     CLI_USAGE, CLI_FAILED, CLI_OK,    CLI_FAILED, CLI_FAILED, CLI_USAGE,
-                                     CLI_USAGE, CLI_FAILED, CLI_USAGE, CLI_USAGE};
+    static const int codes[CASES] = {CLI_USAGE,  CLI_OK,    CLI_USAGE,  CLI_OK,     CLI_OK,    CLI_USAGE, CLI_USAGE,
+                                     CLI_FAILED, CLI_OK,    CLI_FAILED, CLI_FAILED, CLI_USAGE, CLI_USAGE, CLI_FAILED,
+                                     CLI_USAGE,  CLI_USAGE, CLI_USAGE,  CLI_USAGE,  CLI_FAILED};
     (void)state;
     for (size_t i = 0; i < CASES; i++) {
         struct answer first = call(cases[i]);
@@ -153,6 +158,52 @@ static void test_output_that_fails_is_a_failure(void **state)
     fclose(err);
 }
 
+/* Every sample, through every way to make it a value, comes back. */
+static void test_samples_come_back(void **state)
+{
+    static const char *const ways[] = {"none", "0..1", "-1..1", "imagenet", "0.2,0.3,0.4/0.5,0.6,0.7"};
+    uint8_t pixels[3 * 256];
+    float values[3 * 256];
+    const int32_t dims[] = {1, 3, 256, 1};
+    struct mica_tensor_info tensor = {
+        .type = MICA_TYPE_FLOAT32, .rank = 4, .dims = dims, .bytes = sizeof(values), .name = "x"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(pixels); i++)
+        pixels[i] = (uint8_t)(i / 3);
+    for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
+        struct cli cli = {.out = stdout, .err = stderr, .channels_first = true, .options = {.normalize = ways[w]}};
+        struct cli_samples samples;
+        struct cli_map map;
+        assert_true(cli_map_of(&cli, &tensor, &map));
+        assert_int_equal(map.channels, 3);
+        assert_int_equal(cli_samples_choose(&cli, &tensor, &map, false, &samples), 0);
+        cli_samples_put(&samples, &tensor, &map, pixels, values);
+        for (size_t i = 0; i < sizeof(pixels); i++) {
+            size_t index = cli_map_index(&map, i / 3, i % 3);
+            assert_int_equal(index, (i % 3) * 256 + i / 3);
+            assert_int_equal(cli_samples_get(&samples, &tensor, values, index, i % 3), pixels[i]);
+        }
+    }
+}
+
+static void test_values_that_are_none_become_samples(void **state)
+{
+    const float values[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f};
+    const int32_t dims[] = {1, 1, 1, 5};
+    const struct mica_tensor_info tensor = {
+        .type = MICA_TYPE_FLOAT32, .rank = 4, .dims = dims, .bytes = sizeof(values)};
+    struct cli cli = {.out = stdout, .err = stderr, .options = {.normalize = "imagenet"}};
+    const struct cli_map map = {1, 5, 1, false};
+    struct cli_samples samples;
+    (void)state;
+    assert_int_equal(cli_samples_choose(&cli, &tensor, &map, false, &samples), 0);
+    assert_int_equal(cli_samples_get(&samples, &tensor, values, 1, 0), 255);
+    assert_int_equal(cli_samples_get(&samples, &tensor, values, 2, 0), 0);
+    assert_int_equal(cli_samples_get(&samples, &tensor, values, 3, 0), 255);
+    assert_int_equal(cli_samples_get(&samples, &tensor, values, 4, 0), 0);
+    cli_samples_get(&samples, &tensor, values, 0, 0); /* any, but no undefined behaviour */
+}
+
 static void test_resizing_to_the_same_size_changes_nothing(void **state)
 {
     (void)state;
@@ -185,6 +236,8 @@ int main(void)
         cmocka_unit_test(test_a_stream_tells_its_throughput),
         cmocka_unit_test(test_a_profile_has_the_cost_of_starting_jobs),
         cmocka_unit_test(test_output_that_fails_is_a_failure),
+        cmocka_unit_test(test_samples_come_back),
+        cmocka_unit_test(test_values_that_are_none_become_samples),
         cmocka_unit_test(test_resizing_to_the_same_size_changes_nothing),
         cmocka_unit_test(test_resizing_one_color_keeps_it),
     };
