@@ -76,7 +76,7 @@ static const char *missing_unit(enum mica_op_kind kind)
     case MICA_OP_CAST:
         return "one side of it is not 8-bit, and the NPU's tensors are";
     case MICA_OP_BATCH_MATMUL:
-        return "both operands are computed, and the NPU's weights have to be constant";
+        return "products of matrices are only taken as FULLY_CONNECTED";
     default:
         return "the compiler has no way of computing it on this NPU yet";
     }
