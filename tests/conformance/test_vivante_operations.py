@@ -153,6 +153,23 @@ def test_odd_shapes(runner, name, shape):
     check(runner, build("int8", shape, operation), 1)
 
 
+# 2^20 channels are one more than a job can count: it is refused, and not when all is compiled.
+def test_a_mean_of_too_many_values(runner):
+    model = build("uint8", (1, 1024, 1024, 1), lambda m, x: m.reduce(x, [1, 2, 3], "MEAN"))
+    inputs = runner.inputs(model, 0)
+    for got, want in zip(runner.delegated(model, inputs, kernels=0), runner.reference(model, inputs)):
+        assert_close(got, want, 1)
+
+
+# More weights than one job may have, where all channels, or one for each core, are a job: fewer are then.
+@pytest.mark.parametrize("shape", [(1, 401, 401, 3), (1, 512, 512, 5), (1, 251, 251, 8), (1, 401, 401, 9)])
+def test_means_of_large_images(runner, shape):
+    model = build("uint8", shape, lambda m, x: m.reduce(x, [1, 2], "MEAN"))
+    inputs = [(x // np.arange(1, x.shape[-1] + 1)).astype(x.dtype) for x in runner.inputs(model, 0)]
+    for got, want in zip(runner.delegated(model, inputs), runner.reference(model, inputs)):
+        assert_close(got, want, 1)
+
+
 BATCHED = {
     "convolution": lambda m, x: m.conv2d(x, 9, (3, 3), (2, 2), activation="relu6"),
     "1x1": lambda m, x: m.conv2d(x, 9),

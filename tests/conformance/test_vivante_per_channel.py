@@ -46,6 +46,11 @@ def test_depthwise_convolutions(runner, kernel, stride, channels, multiplier, se
                                per_channel=True, seed=seed), seed)
 
 
+# All channels together have more than 2^20 weights: they are one dense job all the same.
+def test_a_large_depth_multiplier(runner):
+    check(runner, mb.depthwise((40, 40), 1, 1200, (29, 29), (2, 2), "VALID", dtype="int8", per_channel=True))
+
+
 @pytest.mark.parametrize("kernel,stride", [(2, 2), (3, 2), (4, 2), (3, 1), (2, 3)])
 def test_transposed_convolutions(runner, kernel, stride):
     check(runner, mb.transpose_conv((7, 5), 12, 20, (kernel, kernel), (stride, stride), dtype="int8", per_channel=True,
@@ -135,6 +140,16 @@ def test_some_layers_are_folded(runner, tmp_path):
 
 # Jobs and modelled milliseconds, 10 us for each job but the first of an operation included.
 BARS = {"sim:a311d": (330, 13.5), "sim:imx8mp": (290, 11), "sim:s905d3": (340, 16.5)}
+
+
+def test_all_images_of_a_batch_are_told(runner, tmp_path):
+    def told(batch):
+        m = mb.Model("int8", seed=1)
+        x = m.input((batch, 16, 16, 8))
+        return ways(runner, tmp_path, m.finish([m.conv2d(x, 16, (3, 3))]))[0]
+
+    assert told(8)["jobs"] >= 8 * told(1)["jobs"]
+    assert told(8)["us"] >= 8 * told(1)["us"]
 
 
 def test_mobilenet_v2_takes_few_jobs(runner, tmp_path, shared):

@@ -146,6 +146,17 @@ static void quantization_the_cores_lack_is_refused(void **state)
     assert_refused(conv, "outside the NN cores' range");
 }
 
+static void a_small_model_can_not_ask_for_all_memory(void **state)
+{
+    (void)state;
+    struct conv conv = usual();
+    conv.in = (struct spec){MICA_TYPE_UINT8, 0.02f, 128, 4, {1, 64, 64, 256}};
+    conv.filter = (struct spec){MICA_TYPE_UINT8, 0.01f, 100, 4, {1024, 1, 1, 256}};
+    conv.out = (struct spec){MICA_TYPE_UINT8, 0.05f, 0, 4, {1, 2, 2, 1024}};
+    conv.op.window = (struct mica_window){1, 1, 32, 32, 1, 1, {0}, MICA_ACT_NONE, 1};
+    assert_refused(conv, "262144 weights would become 268435456");
+}
+
 static void what_the_descriptor_can_not_hold_is_refused(void **state)
 {
     (void)state;
@@ -227,6 +238,7 @@ int main(void)
         cmocka_unit_test(a_plain_convolution_is_taken),
         cmocka_unit_test(windows_the_cores_lack_are_made_of_others),
         cmocka_unit_test(quantization_the_cores_lack_is_refused),
+        cmocka_unit_test(a_small_model_can_not_ask_for_all_memory),
         cmocka_unit_test(what_the_descriptor_can_not_hold_is_refused),
         cmocka_unit_test(additions_must_be_exact_enough),
         cmocka_unit_test(each_chip_has_its_own_limits),

@@ -76,14 +76,15 @@ static int choose(struct lowering *lowering, const struct viv_nn *nn)
     static const uint32_t sizes[] = {256, 128, 64, 32};
     const struct viv_weights *weights = lowering->weights;
     uint32_t blocks[8], count = 0, all = weights->kernels, kernel = weights->phases * weights->taps;
+    bool whole = !weights->diagonal || viv_weights_multiplier(weights) > 1; /* then supports.c has looked at the size */
     struct viv_channel_costs costs[8];
-    if (!weights->diagonal || (uint64_t)all * kernel <= VIV_MAX_KERNEL_WEIGHTS)
+    if (whole || (uint64_t)all * kernel <= VIV_MAX_KERNEL_WEIGHTS)
         blocks[count++] = all;
-    for (unsigned i = 0; weights->diagonal && i < sizeof(sizes) / sizeof(*sizes); i++)
-        if (sizes[i] < all && viv_weights_multiplier(weights) == 1 && sizes[i] * kernel <= VIV_MAX_KERNEL_WEIGHTS)
+    for (unsigned i = 0; !whole && i < sizeof(sizes) / sizeof(*sizes); i++)
+        if (sizes[i] < all && sizes[i] * kernel <= VIV_MAX_KERNEL_WEIGHTS)
             blocks[count++] = sizes[i];
-    if (!count)
-        blocks[count++] = 16;
+    if (!count) /* few enough, for kernels that are that large */
+        blocks[count++] = VIV_MAX_KERNEL_WEIGHTS / kernel;
     for (uint32_t i = 0; i < count; i++) {
         lowering->block = blocks[i];
         costs[i] = find_costs(lowering, nn);

@@ -45,7 +45,7 @@ static int lower_lanes(struct viv_plan *plan, uint32_t op, uint32_t tensor, cons
     return error;
 }
 
-/* The job's input: the operation's, planar, or its space-to-depth form. */
+/* The job's input: the operation's, planar, or its space-to-depth form or lanes. */
 int viv_conv_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref)
 {
     uint32_t tensor = (uint32_t)plan->graph->ops[op].inputs[0];

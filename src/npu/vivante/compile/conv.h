@@ -6,7 +6,7 @@
 #include "npu/vivante/compile/lower.h"
 #include "npu/vivante/compile/window.h"
 
-/* New weights for `op` lowered by `window` (NULL: fully connected), strides and map not yet set. */
+/* New weights for `op`, strides and map not yet set. */
 struct viv_weights *viv_conv_weights(struct viv_plan *plan, const struct mica_op *op, uint32_t *index);
 
 /*
@@ -25,7 +25,7 @@ int viv_conv_factor(struct viv_plan *plan, const struct mica_op *op, uint32_t da
 
 void viv_conv_geometry(const struct viv_window *window, struct viv_nn *nn);
 
-/* The job's input: the operation's, planar, or its space-to-depth form. */
+/* The job's input: the operation's, planar, or its space-to-depth form or lanes. */
 int viv_conv_input(struct viv_plan *plan, uint32_t op, const struct viv_window *window, struct viv_ref *ref);
 
 /* The job, or those of each group of channels, of a dense operation whose data is input 0. */

@@ -58,7 +58,7 @@ static uint32_t choose_group(const struct grouping *grouping, const struct viv_n
         uint32_t wanted = i == 0 ? weights->kernels : per_core[i - 1] * chip->nn_cores;
         uint64_t seen = (uint64_t)wanted / viv_weights_multiplier(weights) * viv_weights_planes(weights);
         bool too_large = seen * weights->taps > VIV_MAX_KERNEL_WEIGHTS;
-        if (i ? wanted >= weights->kernels || weights->multiplier > 1 : too_large)
+        if (too_large || (i && (wanted >= weights->kernels || weights->multiplier > 1)))
             continue;
         uint32_t count = mica_cdiv(weights->kernels, wanted);
         uint32_t group = (uint32_t)mica_align(mica_cdiv(weights->kernels, count), chip->nn_cores);
@@ -76,7 +76,9 @@ static uint32_t choose_group(const struct grouping *grouping, const struct viv_n
             best_cycles = cycles;
         }
     }
-    return best;
+    /* Kernels so large that a job for each core's one is too much: as many as one job may have. */
+    uint64_t kernel = (uint64_t)viv_weights_planes(weights) * weights->taps;
+    return best || weights->multiplier > 1 ? best : (uint32_t)(VIV_MAX_KERNEL_WEIGHTS / kernel);
 }
 
 /* Where the scheduler will have tensors of so many planes, as far as one can know before. */

@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "npu/vivante/compile/batch.h"
 #include "npu/vivante/compile/compile.h"
-#include "npu/vivante/compile/elementwise.h"
 #include "npu/vivante/compile/lower.h"
 #include "npu/vivante/compile/schedule.h"
 #include "npu/vivante/compile/supports.h"
+#include "npu/vivante/compile/window.h"
 #include "npu/vivante/hw/timing.h"
 
 static int make_inputs(struct viv_plan *plan, const struct mica_op *op)
@@ -35,7 +36,8 @@ static int lower_alone(struct viv_plan *plan, uint32_t index)
     const struct viv_operation *operation = viv_operation_of(op->kind);
     int error = operation ? make_inputs(plan, op) : -ENOTSUP;
     if (!error)
-        error = operation->lower(plan, index);
+        error = viv_is_batched(plan->graph, op) ? viv_lower_batch(plan, index, operation->lower)
+                                                : operation->lower(plan, index);
     return error ? error : viv_clamp_finish(plan, index);
 }
 
@@ -72,24 +74,36 @@ static void add_up(struct viv_plan *plan, struct viv_job_memo *memo, double cloc
     way->us = cycles / clock_mhz + (plan->job_count > 1 ? (plan->job_count - 1) * VIV_EXTRA_JOB_US : 0);
 }
 
+/* How its window becomes a job, where that is one of several ways. */
+static const char *window_text(const struct viv_plan *plan, const struct mica_op *op)
+{
+    struct viv_window window;
+    char reason[1];
+    if ((op->kind != MICA_OP_CONV_2D && op->kind != MICA_OP_DEPTHWISE_CONV_2D) ||
+        !viv_window_make(plan->chip, plan->graph, op, &window, reason, sizeof(reason)))
+        return "";
+    switch (window.lowering) {
+    case VIV_FIRST_PIXEL:
+        return ", first-pixel pooling";
+    case VIV_SPACE_TO_DEPTH:
+        return ", space-to-depth";
+    case VIV_LANES:
+        return ", shifted copies";
+    default:
+        return "";
+    }
+}
+
 /* Of the table's text, which is about all operations of that name, what is about this one. */
 static void tell(const struct viv_plan *plan, const struct mica_op *op, struct mica_way *way)
 {
-    bool window = op->kind == MICA_OP_CONV_2D || op->kind == MICA_OP_DEPTHWISE_CONV_2D, pooled = false, halved = false;
     if (plan->way[0]) {
         snprintf(way->text, sizeof(way->text), "%s", plan->way);
         way->off = plan->off;
     }
     way->text[strcspn(way->text, ";")] = 0;
-    for (uint32_t i = 0; window && i < plan->job_count; i++) {
-        pooled |= plan->jobs[i].is_nn && plan->jobs[i].nn.first_pixel;
-        halved |= !plan->jobs[i].is_nn && plan->jobs[i].tp.reshuffle;
-    }
     size_t used = strlen(way->text);
-    snprintf(way->text + used, sizeof(way->text) - used, "%s",
-             pooled   ? ", first-pixel pooling"
-             : halved ? ", space-to-depth"
-                      : "");
+    snprintf(way->text + used, sizeof(way->text) - used, "%s", window_text(plan, op));
 }
 
 int viv_describe(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Operations that put bytes at other places: slices, splits, concatenations,
- * transposes, blocks to channels, whole-number enlargements. Each is a few
+ * transposes, blocks to channels, nearest neighbours. Each is a few
  * boxes: loops over both tensors with a stride in each, whatever their layout.
  */
 #include "npu/vivante/compile/compose.h"
@@ -47,7 +47,7 @@ static int move(struct mover *mover, uint32_t in, uint32_t out, struct viv_box *
 {
     if (!mover->plan) {
         mover->jobs += viv_box_jobs(box);
-        return 0;
+        return mover->jobs > MAX_JOBS ? -ENOTSUP : 0; /* enough is known */
     }
     struct viv_ref from = mover->ins[in], to = mover->outs[out];
     from.offset += box->in_offset;
@@ -426,7 +426,7 @@ static const char *refuse_indices(const struct mica_tensor *in, const struct mic
 
 static const char *refusal(const struct mica_graph *graph, const struct mica_op *op)
 {
-    const struct mica_tensor *in = mica_op_input(graph, op, 0), *out = mica_op_output(graph, op, 0);
+    const struct mica_tensor *in = mica_op_input(graph, op, 0);
     if (op->kind == MICA_OP_TRANSPOSE) {
         const struct mica_tensor *order = mica_op_input(graph, op, 1);
         return order && order->data && order->type == MICA_TYPE_INT32 ? NULL : "the permutation is not constant";
@@ -446,7 +446,6 @@ static const char *refusal(const struct mica_graph *graph, const struct mica_op 
             return "a step below zero is not supported, the TP cores scan forwards";
     if (op->kind != MICA_OP_RESIZE_NEAREST)
         return NULL;
-    (void)out;
     return in->rank == 4 ? NULL : "the input is no image";
 }
 

@@ -196,7 +196,7 @@ static bool check_sum(const struct viv_query *query, struct reduction reduction)
                                  "result");
     if (query->op->kind == MICA_OP_SUM && reduction.count > 1 && viv_same_quantization(in, out))
         return viv_refuse(query, "a sum in its input's own scale wraps around at eight bits, which the NN cores don't");
-    if (reduction.count > VIV_MAX_KERNEL_WEIGHTS)
+    if (reduction.count >= VIV_MAX_KERNEL_WEIGHTS) /* they are channels, counted by 20 bits */
         return viv_refuse(query, "%llu values are too many for one sum", (unsigned long long)reduction.count);
     if (!arithmetic(query->chip, query->graph, query->op, &weight, &requant))
         return viv_refuse(query, "the scales %g and %g give a factor outside the NN cores' range",

@@ -51,7 +51,9 @@ static const char *make_axis(struct viv_resize_axis *axis, bool is_int8, bool al
     axis->step = axis->single ? 1 : in / divisor;
     axis->offset = half ? (double)axis->step / axis->period / 2 - 0.5 : 0;
     if (axis->period > MAX_PERIOD || axis->step > MAX_STEP)
-        return "the factor is no fraction of small numbers: nearly each row and column would have weights of its own";
+        return axis->single ? "one row or column becomes too many"
+                            : "the factor is no fraction of small numbers: nearly each row and column would have "
+                              "weights of its own";
     axis->count = (axis->out + axis->period - 1) / axis->period;
     axis->base = (int32_t)floor(position_of(axis, 0));
     axis->kernel = (uint32_t)((int32_t)floor(position_of(axis, axis->period - 1)) + 1 - axis->base) / axis->step + 1;

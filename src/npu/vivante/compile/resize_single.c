@@ -8,10 +8,13 @@
 #include "npu/vivante/compile/tile.h"
 #include "util/checked.h"
 
+#define MOST_COPIES (1 << 20) /* in jobs of up to VIV_MAX_CHANNELS kernels, coefficients of their own each */
+
 bool viv_resize_is_single(const struct mica_graph *graph, const struct mica_op *op)
 {
-    const struct mica_tensor *in = mica_op_input(graph, op, 0);
-    return in->dims[1] == 1 && in->dims[2] == 1 && in->dims[3] <= (int32_t)VIV_MAX_IMAGE;
+    const struct mica_tensor *in = mica_op_input(graph, op, 0), *out = mica_op_output(graph, op, 0);
+    return in->dims[1] == 1 && in->dims[2] == 1 && in->dims[3] <= (int32_t)VIV_MAX_IMAGE &&
+           (int64_t)out->dims[1] * out->dims[2] <= MOST_COPIES;
 }
 
 /* 2x2 kernels of which the first tap counts: each makes a copy. */

@@ -13,9 +13,6 @@
 #include "npu/vivante/compile/memory.h"
 #include "util/checked.h"
 
-/* What another job costs beyond the model, as for depthwise groups. */
-#define EXTRA_JOB_US 10.0
-
 /* Jobs [writer + 1, writer + 1 + groups) read what job `writer` writes. */
 struct cut {
     struct viv_plan *plan;
@@ -106,10 +103,10 @@ static bool pays(const struct cut *cut)
         uint64_t size = (uint64_t)group.in_x_stride * group.in_y_stride * group.in_c;
         if (cut->place == VIV_IN_VIP_SRAM)
             group.sram_bytes = part.sram_bytes = plan->chip->sram_bytes - (uint32_t)size;
-        after += (double)cycles(cut, group) + (double)cycles(cut, part) + EXTRA_JOB_US * plan->chip->clock_mhz;
+        after += (double)cycles(cut, group) + (double)cycles(cut, part) + VIV_EXTRA_JOB_US * plan->chip->clock_mhz;
         first += group.in_c;
     }
-    return after - EXTRA_JOB_US * plan->chip->clock_mhz < before;
+    return after - VIV_EXTRA_JOB_US * plan->chip->clock_mhz < before;
 }
 
 /* Makes room for the parts behind the writer and deals them out, last first. */

@@ -8,6 +8,7 @@
 #include "npu/vivante/compile/window.h"
 
 #define MAX_DENSE_TAPS (1u << 26) /* of all kernels of a job, nearly all of them zero points */
+#define MOST_EXPANSION 4u         /* of a job with more weights than that, by lanes or space-to-depth */
 #define MAX_SCALES 4096u          /* of the weights of one layer */
 
 /* One zero point for all of it, and one scale, or one for each output channel. */
@@ -73,6 +74,17 @@ static bool check_multiplier(const struct viv_query *query, const struct viv_win
                       query->op->window.depth_multiplier, (unsigned long long)taps, MAX_DENSE_TAPS);
 }
 
+/* Large strides and dilations make many times the weights that a model has: so small ones can't take all memory. */
+static bool check_expansion(const struct viv_query *query, const struct viv_window *window, uint32_t inputs,
+                            uint32_t outputs)
+{
+    uint64_t taps = (uint64_t)window->kernel_w * window->kernel_h * viv_window_phases(window) * inputs * outputs;
+    uint64_t own = mica_op_input(query->graph, query->op, 1)->bytes;
+    return taps <= MAX_DENSE_TAPS || taps <= MOST_EXPANSION * own ||
+           viv_refuse(query, "its %llu weights would become %llu, more than %u and %u times as many",
+                      (unsigned long long)own, (unsigned long long)taps, MAX_DENSE_TAPS, MOST_EXPANSION);
+}
+
 /* What convolutions and fully connected layers share. */
 static bool check_product(const struct viv_query *query, uint32_t outputs, enum mica_activation activation)
 {
@@ -107,7 +119,8 @@ bool viv_supports_conv(const struct viv_query *query)
     return check_product(query, outputs, query->op->window.activation) &&
            viv_window_make(query->chip, query->graph, query->op, &window, query->reason, query->size) &&
            viv_check_channels(query, inputs * viv_window_phases(&window), outputs) &&
-           (!depthwise || check_multiplier(query, &window, inputs, outputs)) &&
+           (depthwise ? check_multiplier(query, &window, inputs, outputs)
+                      : check_expansion(query, &window, inputs, outputs)) &&
            check_kernel(query, &window, depthwise && inputs == outputs ? 1 : inputs);
 }
 

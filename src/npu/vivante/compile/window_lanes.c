@@ -67,12 +67,13 @@ static void set_kernel(const struct viv_chip *chip, uint32_t w, uint32_t h, bool
     window->job_h = window->y.columns = window->out_h + window->kernel_h - 1;
 }
 
-/* The scan of the last group begins inside the image, and ends where the TP descriptor's fields do. */
+/* The scans of the first and of the last group are where the TP descriptor's fields reach. */
 static bool scannable(const struct viv_lanes *lanes, uint32_t size)
 {
     int64_t start = (int64_t)(lanes->groups - 1) * lanes->step * lanes->stride - lanes->padding;
     uint64_t length = (uint64_t)lanes->columns * lanes->stride;
-    return size <= INT16_MAX && length <= INT16_MAX && start + (int64_t)length <= INT16_MAX;
+    return size <= INT16_MAX && length <= INT16_MAX && -lanes->padding >= INT16_MIN &&
+           start + (int64_t)length <= INT16_MAX;
 }
 
 static bool fits(const struct viv_chip *chip, const struct viv_window *window, uint32_t channels)

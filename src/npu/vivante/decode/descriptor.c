@@ -39,7 +39,7 @@ static void show_rest(const struct viv_decode *decode, const uint32_t *words, si
                     covered |= (uint32_t)((UINT64_C(1) << fields[i].parts[p].width) - 1) << fields[i].parts[p].shift;
         if (!(words[word] & ~covered))
             continue;
-        char name[32];
+        char name[48];
         snprintf(name, sizeof name, "word %zu, other bits", word);
         viv_decode_field(decode,
                          &(struct mica_decoded){.name = name, .value = words[word] & ~covered, .unknown = true});
