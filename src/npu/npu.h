@@ -119,16 +119,10 @@ struct mica_npu_family {
     const struct mica_operation_support *(*operations)(const struct mica_chip *chip, size_t *count);
 
     /*
-     * Microseconds that an operation that supports() takes costs at the chip's clock, jobs' starts included:
-     * a quick estimate of its shapes alone, for the cost model of partitions, where describe() doesn't tell.
-     * NULL: nothing is known.
-     */
-    double (*operation_us)(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op);
-
-    /*
-     * How an operation that supports() takes is computed when it is compiled by itself, found out without encoding
-     * anything. `way` comes with what the table of operations says, and gets what is known better. `options` may be
-     * NULL: defaults. 0, or -ENOMEM, or what lowering fails with. NULL: the table is all that is known.
+     * How an operation that supports() takes is computed when it is compiled by itself, found out by lowering it:
+     * no streams are written, but it may take as long as compiling it. `way` comes with what the table of operations
+     * says, and gets what is known better. `options` may be NULL: defaults. 0, or -ENOMEM, or what lowering fails
+     * with. NULL: the table is all that is known.
      */
     int (*describe)(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op,
                     const struct mica_compile_options *options, struct mica_way *way);

@@ -47,8 +47,6 @@ static double ask_family(const struct model *model, uint32_t op)
 {
     const struct mica_npu_family *family = model->chip->family;
     struct mica_way way = {.us = 0};
-    if (!family->describe)
-        return family->operation_us(model->chip, model->graph, op);
     int error = family->describe(model->chip, model->graph, op, model->options, &way);
     if (error && !*model->failed)
         *model->failed = error;
@@ -315,7 +313,7 @@ int mica_place_by_cost(const struct mica_graph *graph, const struct mica_chip *c
     int failed, error = mica_place_all(graph, chip, log, npu);
     if (choices)
         memset(choices, 0, graph->op_count * sizeof *choices);
-    if (error || !chip || !options->cost_cpu_macs || (!chip->family->operation_us && !chip->family->describe))
+    if (error || !chip || !options->cost_cpu_macs || !chip->family->describe)
         return error;
     if (!model_create(graph, chip, options, &failed, &model))
         return mica_fail_nomem(log);

@@ -22,7 +22,7 @@ struct mica_choice {
 };
 
 /* All of a plan, one step after the other; negative when memory runs out. The chip may be NULL; else its family must
- * have describe() or operation_us(). */
+ * have describe(). */
 double mica_plan_us(const struct mica_plan *plan, const struct mica_graph *graph, const struct mica_chip *chip,
                     const struct mica_compile_options *options);
 

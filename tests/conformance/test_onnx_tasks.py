@@ -352,6 +352,10 @@ def yolo_net(kind, seed, classes=3):
 
 def yolo_boxes(output, kind, threshold, height=64, width=96):
     rows = output[0].T if kind == "v8" else output[0]
+    if kind != "yolox" and (rows[:, :2] <= 2).all():
+        height_of, width_of = 1, 1  # shares of the picture, not pixels
+    else:
+        height_of, width_of = height, width
     cells = [(s, x, y) for s in (8, 16, 32) for y in range(height // s) for x in range(width // s)]
     found = []
     for i, row in enumerate(rows.astype(np.float64)):
@@ -363,7 +367,7 @@ def yolo_boxes(output, kind, threshold, height=64, width=96):
             stride, column, line = cells[i]
             x, y, w, h = (x + column) * stride, (y + line) * stride, np.exp(w) * stride, np.exp(h) * stride
         found.append((scores.max(), int(scores.argmax()),
-                      np.array([(x - w / 2) / width, (y - h / 2) / height, (x + w / 2) / width, (y + h / 2) / height])))
+                      np.array([x - w / 2, y - h / 2, x + w / 2, y + h / 2]) / ([width_of, height_of] * 2)))
     found.sort(key=lambda row: -row[0])
     kept = []
     for row in found:

@@ -173,3 +173,15 @@ def test_random_graph(runner, seed):
             delegate = runner.load(runner.path, {"device": runner.device, "split": split})
             for g, w in zip(runner.run(runner.delegated_interpreter(model, [delegate]), inputs), got):
                 assert_equal(g, w)
+
+
+def test_a_view_that_one_reader_could_not_take_in_its_own_shape(runner):
+    """70 x 1 pixels are no kernel for the fully connected layer, but the 21 x 10 that they are in memory are."""
+    m = mb.Model("int8", 1)
+    x = m.input((21, 10))
+    y = m.squeeze(m.reshape(x, (1, 1, 70, 3)), [0])
+    model = m.finish([m.unary(x, "RELU", m._quant_of(x)), m.fully_connected(m.reshape(y, (1, 210)), 7)])
+    inputs = runner.inputs(model, 1)
+    got = runner.run(runner.delegated_interpreter(model), inputs)
+    for g, w in zip(got, runner.hardware_model(model, inputs, got)):
+        assert_equal(g, w)

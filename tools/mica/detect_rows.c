@@ -14,7 +14,8 @@ struct rows {
     size_t boxes, values;   /* of a box: its place, perhaps objectness, classes */
     bool turned;            /* all boxes of one value come together */
     bool objectness;
-    bool in_cells; /* centres count from the cell, sizes are logarithms; else all are pixels */
+    bool in_cells;  /* centres count from the cell, sizes are logarithms; else all are pixels, or: */
+    bool in_shares; /* all are shares of the picture */
 };
 
 static size_t count_cells(const struct cli_map *input)
@@ -51,6 +52,15 @@ bool cli_rows_fit(const struct cli *cli)
 static double value_of(const struct cli_task_view *view, const struct rows *rows, size_t box, size_t value)
 {
     return cli_task_value(view, 0, rows->turned ? value * rows->boxes + box : box * rows->values + value);
+}
+
+/* Exports to TFLite divide by the picture's size. Of a grid over all of it some centres are beyond the first pixels. */
+static bool has_shares(const struct cli_task_view *view, const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->boxes; i++)
+        if (value_of(view, rows, i, 0) > 2 || value_of(view, rows, i, 1) > 2)
+            return false;
+    return !rows->in_cells;
 }
 
 /* The cell that a box belongs to: its grid's stride, its column and row. */
@@ -92,7 +102,7 @@ static bool add_box(const struct cli_task_view *view, const struct rows *rows, s
         width = exp(width) * stride;
         height = exp(height) * stride;
     }
-    double w = rows->width, h = rows->height;
+    double w = rows->in_shares ? 1 : rows->width, h = rows->in_shares ? 1 : rows->height;
     return cli_boxes_add(boxes, (struct cli_box){(x - width / 2) / w, (y - height / 2) / h, (x + width / 2) / w,
                                                  (y + height / 2) / h, score, best});
 }
@@ -101,6 +111,7 @@ bool cli_rows_add(const struct cli *cli, const struct cli_task_view *view, doubl
 {
     struct rows rows;
     bool room = find_rows(cli, &rows);
+    rows.in_shares = room && has_shares(view, &rows);
     for (size_t i = 0; room && i < rows.boxes; i++)
         room = add_box(view, &rows, i, threshold, boxes);
     return room;

@@ -75,7 +75,7 @@ int cli_task_choose(struct cli *cli, const struct cli_task **task)
     if (*task && source_path(cli) && (*task)->sound != sound)
         return cli_fail(cli, "--task %s is for %s, '%s' is %s", (*task)->name, (*task)->sound ? "sounds" : "pictures",
                         source_path(cli), sound ? "a sound" : "no WAV file");
-    if (sound && !*task)
+    if (sound && !*task && !name)
         return cli_fail(cli, "no task for sounds fits the model's inputs and outputs; 'mica info' shows them");
     if (cli->options.picture && !(*task && (*task)->picture))
         return cli_fail(cli, "nothing to draw for --picture: it is for the tasks detect, segment, pose, depth and "

@@ -61,7 +61,9 @@ int rk_lower_reshape(struct rk_plan *plan, uint32_t op_index)
         return error;
     if (!from->piece_count && in.shape.c == shape.c)
         return lower_pixels(plan, op_index, in, shape, &to->cube);
-    enum rk_reshape_way way = from->piece_count ? RK_RESHAPE_UNSEEN : rk_reshape_way(plan->chip, plan->graph, op_index);
+    /* What comes in another form than its tensor's has been found to be unseen here too, in that form. */
+    bool is_view = from->piece_count || in.shape.c != rk_shape_of(mica_op_input(plan->graph, op, 0)).c;
+    enum rk_reshape_way way = is_view ? RK_RESHAPE_UNSEEN : rk_reshape_way(plan->chip, plan->graph, op_index);
     if (way == RK_RESHAPE_UNSEEN) {
         *to = *from;
         return 0;

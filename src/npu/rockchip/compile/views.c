@@ -13,7 +13,7 @@
 #include "npu/rockchip/compile/relayout.h"
 #include "util/checked.h"
 
-#define MAX_CHAIN 64u /* operations that are followed */
+#define MAX_CHAIN 32u /* operations that are followed */
 
 static bool reads(const struct mica_op *op, int32_t tensor)
 {

@@ -73,6 +73,26 @@ uint32_t viv_batch_select(struct viv_batch_graph *batch, uint32_t op_index)
     return graph->op_count - 1;
 }
 
+void viv_batch_image(const struct mica_graph *graph, const struct mica_op *op, struct viv_batch_image *image)
+{
+    uint32_t data = mica_op_data_input(op);
+    *image = (struct viv_batch_image){.graph = *graph, .op = *op, .output = (int32_t)op->input_count};
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const struct mica_tensor *input = mica_op_input(graph, op, i);
+        image->inputs[i] = input ? (int32_t)i : MICA_NO_TENSOR;
+        if (input)
+            image->tensors[i] = *input;
+    }
+    make_image(mica_op_input(graph, op, data), &image->tensors[data]);
+    make_image(mica_op_output(graph, op, 0), &image->tensors[image->output]);
+    image->op.inputs = image->inputs;
+    image->op.outputs = &image->output;
+    image->graph.tensors = image->tensors;
+    image->graph.tensor_count = op->input_count + 1;
+    image->graph.ops = &image->op;
+    image->graph.op_count = 1;
+}
+
 /* One image: its bytes outside are a piece of the batch's. */
 static int lower_image(struct viv_plan *plan, uint32_t image, int (*lower)(struct viv_plan *plan, uint32_t op),
                        struct viv_ref in, struct viv_ref out, uint64_t offset)

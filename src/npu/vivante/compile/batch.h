@@ -20,4 +20,14 @@ uint32_t viv_batch_select(struct viv_batch_graph *batch, uint32_t op);
 
 int viv_lower_batch(struct viv_plan *plan, uint32_t op, int (*lower)(struct viv_plan *plan, uint32_t op));
 
+/* One image's operation and nothing else, to ask whether it is supported: not a copy of the graph for each question. */
+struct viv_batch_image {
+    struct mica_graph graph;
+    struct mica_op op;
+    struct mica_tensor tensors[VIV_BATCH_INPUTS + 1];
+    int32_t inputs[VIV_BATCH_INPUTS], output;
+};
+
+void viv_batch_image(const struct mica_graph *graph, const struct mica_op *op, struct viv_batch_image *image);
+
 #endif

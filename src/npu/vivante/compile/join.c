@@ -54,6 +54,12 @@ int viv_join_part(struct viv_plan *plan, uint32_t op_index, uint32_t index, bool
         return error;
     from = *ref;
     make_table(in, out, table);
+    if (in->data) { /* its bytes are a copy of the program's */
+        uint8_t *data = plan->storages[from.storage].data;
+        for (size_t i = 0; i < in->bytes; i++)
+            data[i] = table[data[i]];
+        return 0;
+    }
     error = viv_plan_storage(plan, in->bytes, ref);
     return error ? error : viv_table_jobs(plan, op_index, table, from, *ref, in->bytes);
 }

@@ -11,6 +11,8 @@
 
 /* Weights of one kernel over all its channels; as many as its channels may be. */
 #define VIV_MAX_KERNEL_WEIGHTS (1u << 20)
+/* Bytes of the copies of an operation's inputs: all that a program has shares 4 GiB of addresses. */
+#define VIV_MAX_COPIES (UINT64_C(1) << 30)
 
 /* Any tensor as an image: the last dimension is channels, the one before columns, all others rows. */
 struct viv_shape {

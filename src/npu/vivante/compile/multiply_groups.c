@@ -26,9 +26,16 @@ static double cost_of(const struct viv_chip *chip, uint32_t rounds, uint64_t byt
            9.0 * (double)bytes * repeats;
 }
 
+/* The same without groups: 67 bytes of traffic a value, eight jobs a piece (multiply.c). */
+static double cost_of_pieces(double bytes)
+{
+    return ceil(bytes / (double)VIV_MULTIPLY_PIECE) * 8 * JOB_CYCLES + bytes * 67 / 8;
+}
+
+/* Groups that cost less than pieces do: few divisors of `rounds` can mean a job for each few bytes. */
 static struct viv_cut choose_cut(const struct viv_chip *chip, uint32_t rounds, uint64_t bytes)
 {
-    struct viv_cut best = {0};
+    struct viv_cut best = {.cost = cost_of_pieces((double)rounds * (double)bytes)};
     for (uint32_t groups = 2; groups <= MOST_GROUPS; groups++) {
         if (rounds % groups)
             continue;
@@ -37,7 +44,7 @@ static struct viv_cut choose_cut(const struct viv_chip *chip, uint32_t rounds, u
             if (rounds / groups % repeats || !viv_mix_foldable(repeats * bytes))
                 continue;
             double cost = cost_of(chip, rounds, bytes, groups, repeats);
-            if (best.groups && cost >= best.cost)
+            if (cost >= best.cost)
                 continue;
             best = (struct viv_cut){groups, repeats, cost};
         }

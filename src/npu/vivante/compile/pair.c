@@ -3,6 +3,8 @@
 
 #include "npu/vivante/compile/requant.h"
 
+#define MOST_LAID_DOWN (UINT64_C(1) << 20) /* bytes: programs must not grow with what constants are repeated to */
+
 /* One dimension of the output that has more than one element, as bytes of both. */
 struct axis {
     uint32_t count;
@@ -128,11 +130,17 @@ static bool has_shape(const struct mica_tensor *tensor, const struct mica_tensor
     return tensor->bytes == out->bytes; /* they broadcast, so that they differ in dimensions of one element only */
 }
 
+/* A constant that is repeated in the program. */
+static bool laid_down(const struct mica_tensor *tensor, const struct mica_tensor *out)
+{
+    return tensor->data && (has_shape(tensor, out) || out->bytes <= MOST_LAID_DOWN);
+}
+
 uint32_t viv_repeat_jobs(const struct mica_tensor *tensor, const struct mica_tensor *out, bool planar)
 {
     struct repeater repeater = {0};
     struct axes axes = axes_of(tensor, out, planar);
-    if (!has_shape(tensor, out))
+    if (!has_shape(tensor, out) && !laid_down(tensor, out))
         repeat(&repeater, &axes);
     return repeater.jobs;
 }
@@ -218,7 +226,7 @@ int viv_pair_value(struct viv_plan *plan, uint32_t op, uint32_t tensor, bool pla
     const struct mica_tensor *t = &plan->graph->tensors[tensor];
     const struct mica_tensor *out = mica_op_output(plan->graph, &plan->graph->ops[op], 0);
     struct viv_ref in;
-    if (t->data)
+    if (laid_down(t, out))
         return add_constant(plan, t, out, planar, ref);
     if (has_shape(t, out))
         return viv_pair_source(plan, op, tensor, planar, ref);

@@ -2,7 +2,7 @@
 /*
  * Operands of operations on two tensors: each is brought to the output's shape,
  * in a layout that both have, so that place by place arithmetic can follow. A
- * computed operand is repeated by TP moves; a constant is laid down repeated.
+ * computed operand is repeated by TP moves, as a constant is that would be large then; others are laid down repeated.
  */
 #ifndef MICA_VIVANTE_COMPILE_PAIR_H
 #define MICA_VIVANTE_COMPILE_PAIR_H
@@ -13,7 +13,7 @@
 /* TP jobs that repeating an operand may take. */
 #define VIV_MAX_REPEAT_JOBS 256u
 
-/* Jobs that bring `tensor` to the shape of `out` in a layout, 0 when it has that shape already. */
+/* Jobs that bring `tensor` to the shape of `out` in a layout, 0 when it has that shape already or is laid down. */
 uint32_t viv_repeat_jobs(const struct mica_tensor *tensor, const struct mica_tensor *out, bool planar);
 
 /* Several tensors of one shape, so many bytes apart before and after. */

@@ -185,6 +185,12 @@ int viv_lower_prelu(struct viv_plan *plan, uint32_t op_index)
     return 0;
 }
 
+static bool weights_fit(const struct viv_query *query, uint32_t channels, uint32_t copies)
+{
+    return 2 * copies * (uint64_t)channels * channels <= MOST_WEIGHTS ||
+           viv_refuse(query, "%u channels take too many weights, two for each kernel and the rest zeros", channels);
+}
+
 bool viv_supports_prelu(const struct viv_query *query)
 {
     const struct mica_tensor *in = mica_op_input(query->graph, query->op, 0);
@@ -201,13 +207,16 @@ bool viv_supports_prelu(const struct viv_query *query)
         return viv_refuse(query, "slopes must be one value, or one for each channel");
     if (shape.w > VIV_MAX_IMAGE || shape.h > VIV_MAX_IMAGE)
         return viv_refuse(query, "images of more than %u columns or rows do not fit the NN descriptor", VIV_MAX_IMAGE);
-    struct prelu prelu;
+    struct prelu prelu = {.copies = 1};
+    if (!weights_fit(query, shape.c, prelu.copies))
+        return false;
     if (!choose(query->chip, query->graph, query->op, &prelu))
         return viv_refuse(query,
                           "the slopes up to %g and the scales %g and %g have no weights of the NN cores that are near "
                           "enough",
                           127 * (double)alpha->quant.scale[0], (double)in->quant.scale[0], (double)out->quant.scale[0]);
-    if (2 * prelu.copies * (uint64_t)shape.c * shape.c > MOST_WEIGHTS)
-        return viv_refuse(query, "%u channels take too many weights, two for each kernel and the rest zeros", shape.c);
-    return viv_add_columns(in->bytes) || viv_refuse(query, "%zu values are too many for one job", in->bytes);
+    if (2 * prelu.copies * (uint64_t)in->bytes > VIV_MAX_COPIES)
+        return viv_refuse(query, "%u copies of %zu values, for finer weights, are too large", prelu.copies, in->bytes);
+    return weights_fit(query, shape.c, prelu.copies) &&
+           (viv_add_columns(in->bytes) || viv_refuse(query, "%zu values are too many for one job", in->bytes));
 }

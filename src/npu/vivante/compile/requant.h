@@ -51,9 +51,10 @@ struct viv_bounds {
     uint8_t low, high;
 };
 
+/* 0 of what is no number. */
 static inline uint8_t viv_byte(float value)
 {
-    return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)value;
+    return !(value > 0) ? 0 : value >= 255 ? 255 : (uint8_t)value;
 }
 
 static inline struct viv_bounds viv_bounds_between(const struct mica_tensor *out, float low, float high)

@@ -155,17 +155,13 @@ static const char *missing_unit(enum mica_op_kind kind)
 }
 
 /* What one image needs, all do. */
-static int ask_image(const struct viv_operation *operation, struct viv_query query, uint32_t op)
+static int ask_image(const struct viv_operation *operation, struct viv_query query)
 {
-    struct viv_batch_graph batch = {0};
-    int error = viv_batch_graph_make(query.graph, &batch);
-    if (!error) {
-        query.graph = &batch.graph;
-        query.op = &batch.graph.ops[viv_batch_select(&batch, op)];
-        error = operation->supports(&query) ? 0 : -ENOTSUP;
-    }
-    viv_batch_graph_finish(&batch);
-    return error;
+    struct viv_batch_image image;
+    viv_batch_image(query.graph, query.op, &image);
+    query.graph = &image.graph;
+    query.op = &image.op;
+    return operation->supports(&query) ? 0 : -ENOTSUP;
 }
 
 int viv_supports(const struct mica_chip *chip, const struct mica_graph *graph, uint32_t op, char *reason, size_t size)
@@ -178,7 +174,7 @@ int viv_supports(const struct mica_chip *chip, const struct mica_graph *graph, u
     else if (!operation)
         viv_refuse(&query, "%s %s", query.op->type, missing_unit(query.op->kind));
     else if (viv_is_batched(graph, query.op))
-        error = ask_image(operation, query, op);
+        error = ask_image(operation, query);
     else if (operation->supports(&query))
         error = 0;
     if (!error && size) /* one way may have been refused before another was found */

@@ -29,11 +29,11 @@ static bool check_repeats(const struct viv_query *query, const struct mica_tenso
     const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
     if (!broadcasts(tensor, out))
         return viv_refuse(query, "the inputs don't broadcast to the output");
-    if (tensor->data || tensor->bytes == out->bytes)
-        return true;
     uint32_t planar = viv_repeat_jobs(tensor, out, true), nhwc = viv_repeat_jobs(tensor, out, false);
     if (planar > VIV_MAX_REPEAT_JOBS || nhwc > VIV_MAX_REPEAT_JOBS)
         return viv_refuse(query, "broadcasting an input would take more than %u TP jobs", VIV_MAX_REPEAT_JOBS);
+    if (tensor->data || tensor->bytes == out->bytes)
+        return true;
     struct viv_shape shape = viv_shape_of(tensor);
     return viv_shape_flat(shape) || viv_shape_transposable(shape) ||
            viv_refuse(query, "an input has a dimension above %d, too large for the TP cores", INT16_MAX);

@@ -14,11 +14,14 @@ bool viv_supports_add(const struct viv_query *query)
     if (!viv_check_pair(query))
         return false;
     struct viv_sum sum;
-    return viv_sum_choose(query->chip, a, b, out, query->op->kind == MICA_OP_SUB, &sum) ||
-           viv_refuse(query,
-                      "the inputs' scales %g and %g and the output's %g have no weights of the NN cores that are near "
-                      "enough",
-                      (double)a->quant.scale[0], (double)b->quant.scale[0], (double)out->quant.scale[0]);
+    if (!viv_sum_choose(query->chip, a, b, out, query->op->kind == MICA_OP_SUB, &sum))
+        return viv_refuse(query,
+                          "the inputs' scales %g and %g and the output's %g have no weights of the NN cores that are "
+                          "near enough",
+                          (double)a->quant.scale[0], (double)b->quant.scale[0], (double)out->quant.scale[0]);
+    return 2 * sum.copies * (uint64_t)out->bytes <= VIV_MAX_COPIES ||
+           viv_refuse(query, "%u copies of inputs of %zu values, for finer weights, are too large", sum.copies,
+                      out->bytes);
 }
 
 /* With one constant operand. */
@@ -48,6 +51,6 @@ bool viv_supports_maximum(const struct viv_query *query)
 {
     const struct mica_tensor *out = mica_op_output(query->graph, query->op, 0);
     return viv_check_pair(query) && ((viv_same_quantization(mica_op_input(query->graph, query->op, 0), out) &&
-                                  viv_same_quantization(mica_op_input(query->graph, query->op, 1), out)) ||
-                                 viv_refuse(query, "inputs and output are quantized differently"));
+                                      viv_same_quantization(mica_op_input(query->graph, query->op, 1), out)) ||
+                                     viv_refuse(query, "inputs and output are quantized differently"));
 }
