@@ -141,9 +141,6 @@ uint32_t viv_channel_try(const struct viv_channel_judge *judge, enum viv_channel
 
 #define VIV_CHANNEL_LIMIT 1.998 /* steps of the output: below 2, results differ by at most 1 */
 
-/* The multiplier as the hardware applies it. */
-double viv_requant_exact(const struct viv_chip *chip, const struct viv_requant *requant);
-
 /* ---- channels_lower.c, channels_second.c ------------------------------------------ */
 
 struct viv_plan;

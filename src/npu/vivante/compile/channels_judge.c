@@ -16,12 +16,6 @@ double viv_channel_bias(const struct viv_channel_judge *judge, uint32_t index)
     return bias ? ((const int32_t *)bias->data)[index] : 0;
 }
 
-double viv_requant_exact(const struct viv_chip *chip, const struct viv_requant *requant)
-{
-    int shift = (int)requant->shift + (chip->multiplier_bits == 23 ? 23 : 0);
-    return ldexp((double)((1u << chip->multiplier_bits) + requant->multiplier), -shift);
-}
-
 /* Two roundings where TFLite shifts behind its multiplication, else one. */
 static double reference_rounding(double factor)
 {

@@ -44,13 +44,6 @@ static int32_t weight_of(const struct mica_tensor *alpha, uint32_t channel, int3
     return (int32_t)lround(slope_of(alpha, channel) * unit);
 }
 
-/* The multiplier as the hardware applies it. */
-static double exact(const struct viv_chip *chip, const struct viv_requant *requant)
-{
-    int shift = (int)requant->shift + (chip->multiplier_bits == 23 ? 23 : 0);
-    return ldexp((double)((1u << chip->multiplier_bits) + requant->multiplier), -shift);
-}
-
 /* Do weights of such a unit fit, and how far are results from TFLite's then? */
 static bool try_unit(const struct viv_chip *chip, const struct mica_tensor *in, const struct mica_tensor *alpha,
                      double factor, struct prelu *prelu)
@@ -64,7 +57,7 @@ static bool try_unit(const struct viv_chip *chip, const struct mica_tensor *in, 
         largest = fmax(largest, fmax(weight, above));
         off = fmax(off, fabs(weight / unit - slope_of(alpha, c)));
     }
-    double multiplier = fabs(exact(chip, &prelu->requant) * unit / factor - 1) * 256;
+    double multiplier = fabs(viv_requant_exact(chip, &prelu->requant) * unit / factor - 1) * 256;
     prelu->bound = 0.5 + off * factor * viv_zero_point(in) + multiplier + REFERENCE_ROUNDING;
     return ceil(largest / prelu->copies) - floor(least / prelu->copies) <= LARGEST_WEIGHT;
 }

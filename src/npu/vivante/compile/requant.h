@@ -35,6 +35,13 @@ static inline bool viv_requant_factor(const struct viv_chip *chip, double factor
     return viv_requant_make(chip, (float)factor, 1.0f, 1.0f, requant);
 }
 
+/* The factor that the hardware applies. */
+static inline double viv_requant_exact(const struct viv_chip *chip, const struct viv_requant *requant)
+{
+    int shift = (int)requant->shift + (chip->multiplier_bits == 23 ? 23 : 0);
+    return ldexp((double)((UINT32_C(1) << chip->multiplier_bits) + requant->multiplier), -shift);
+}
+
 /* int8 tensors live in the device as uint8, 128 higher. */
 static inline uint8_t viv_zero_point(const struct mica_tensor *tensor)
 {

@@ -11,13 +11,6 @@ struct chooser {
     bool subtract;
 };
 
-/* The multiplier as the hardware applies it. */
-static double exact(const struct viv_chip *chip, const struct viv_requant *requant)
-{
-    int shift = (int)requant->shift + (chip->multiplier_bits == 23 ? 23 : 0);
-    return ldexp((double)((1u << chip->multiplier_bits) + requant->multiplier), -shift);
-}
-
 static double largest_value(const struct mica_tensor *tensor)
 {
     uint8_t zero = viv_zero_point(tensor);
@@ -28,7 +21,8 @@ static double largest_value(const struct mica_tensor *tensor)
 static double bound_of(const struct chooser *chooser, const int32_t *weight, double unit,
                        const struct viv_requant *requant)
 {
-    double factor = unit / chooser->out_scale, error = fabs(exact(chooser->chip, requant) / factor - 1) * 256;
+    double factor = unit / chooser->out_scale,
+           error = fabs(viv_requant_exact(chooser->chip, requant) / factor - 1) * 256;
     for (unsigned i = 0; i < 2; i++)
         error += fabs(weight[i] * unit - chooser->scale[i]) * largest_value(chooser->inputs[i]) / chooser->out_scale;
     double twice = 2 * fmax(chooser->scale[0], chooser->scale[1]);

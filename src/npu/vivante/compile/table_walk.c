@@ -53,7 +53,7 @@ int64_t viv_table_scaled(const struct viv_chip *chip, const struct viv_requant *
 /* The least sum that gives at least `value`. */
 static int32_t least_sum(const struct walk *walk, int32_t value)
 {
-    double factor = ldexp((double)multiplier_of(walk->chip, walk->requant), -(int)shift_of(walk->chip, walk->requant));
+    double factor = viv_requant_exact(walk->chip, walk->requant);
     int32_t sum = (int32_t)floor((value - 0.5) / factor);
     while (viv_table_scaled(walk->chip, walk->requant, sum) >= value)
         sum--;
