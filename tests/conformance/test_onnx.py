@@ -583,3 +583,13 @@ def test_unknown_operations_are_named(tmp_path):
     op = Operation(np.int8)
     y = op.node("Det", [op.real(op.input([1, 4, 8, 8], 0.02, 7))])
     assert "Det" in refusal(op, op.model(y, dtype=np.float32), tmp_path)
+
+
+def test_of_a_chain_the_first_that_cannot_run_is_named(tmp_path):
+    net = onnx_models.Net([1, 4, 8, 8], 5)
+    y = net.node("Det", ["x"])
+    for _ in range(6):
+        y = net.node("Softmax", [y])
+    (tmp_path / "model.onnx").write_bytes(net.model(y).SerializeToString())
+    rows = json.loads(mica("info", tmp_path / "model.onnx", "--json"))["operations"]
+    assert "Det" in rows[0]["reason"] and "Det, which it comes from" in rows[-1]["reason"]

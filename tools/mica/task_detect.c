@@ -49,8 +49,8 @@ static const char *misfit(const struct cli *cli)
                ? NULL
                : "the four outputs of SSD's post-processing (boxes, classes, scores, count), or YOLOX's grids of "
                  "1 x height x width x (5 + classes), or 1 x (5 + classes) x height x width, each half as fine as the "
-                 "one "
-                 "before";
+                 "one before, or a YOLO model's list: 1 x cells x (5 + classes), 1 x 3 cells x (5 + classes), or "
+                 "1 x (4 + classes) x cells";
 }
 
 /* ---- boxes ------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "graph/check.h"
 
@@ -153,9 +154,14 @@ static int unknown_inputs(struct onnx_reader *reader, int32_t *inputs)
 static int unknown_outputs(struct onnx_reader *reader, const char *problem, int32_t *outputs, uint32_t *count)
 {
     const struct onnx_node *node = reader->node;
+    static const char used[] = "can't be used: ", cause[] = ", which it comes from, can't run: ";
     char text[240];
     int error = 0;
-    snprintf(text, sizeof text, "%.40s, which computes it, can't run: %s", reader->type, problem);
+    const char *first = strstr(problem, used); /* of a chain the first that can't run is told */
+    if (first && strstr(first, cause))
+        snprintf(text, sizeof text, "%s", first + strlen(used));
+    else
+        snprintf(text, sizeof text, "%.40s%s%s", reader->type, cause, problem);
     const char *kept = mica_graph_strdup(reader->graph, text);
     if (!kept)
         return mica_fail_nomem(reader->log);

@@ -245,7 +245,7 @@ int open_model(const void *data, size_t size, Reader &reader)
     if (reinterpret_cast<uintptr_t>(data) % 16)
         return mica_fail(log, -EINVAL, "the model's memory is not aligned to 16 bytes");
     if (size < 8 || !tflite::ModelBufferHasIdentifier(data))
-        return mica_fail(log, -EINVAL, "this is not a TensorFlow Lite model: its bytes 4 to 7 are not \"TFL3\"");
+        return mica_fail(log, -EINVAL, "this is no .tflite, .onnx or .mica file that Mica knows: its bytes 4 to 7 are not \"TFL3\"");
     if (size >= FLATBUFFERS_MAX_BUFFER_SIZE)
         return mica_fail(log, -EINVAL, "models of 2 GiB or more are not supported");
     if (!verify(data, size))

@@ -183,7 +183,7 @@ static void what_is_no_model_is_named(void **state)
     struct mica_log log = {.sink = NULL};
     struct mica_graph *graph = NULL;
     assert_int_equal(mica_tflite_read(text, sizeof text, &log, &graph), -EINVAL);
-    assert_non_null(strstr(log.last_error, "not a TensorFlow Lite model"));
+    assert_non_null(strstr(log.last_error, "no .tflite, .onnx or .mica file"));
     assert_int_equal(mica_tflite_read(text, 0, &log, &graph), -EINVAL);
     assert_int_equal(mica_tflite_read(text + 4, 32, &log, &graph), -EINVAL);
     assert_non_null(strstr(log.last_error, "aligned"));

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "npu/vivante/compile/compose.h"
@@ -99,6 +100,8 @@ int viv_lower_constant(struct viv_plan *plan, uint32_t op_index)
     double step;
     if (!arithmetic(plan->chip, plan->graph, op, &requant, &step))
         return mica_fail(plan->log, -ENOTSUP, "the scales of %s \"%s\" do not fit the NN cores", op->type, out->name);
+    plan->off = 1;
+    snprintf(plan->way, sizeof(plan->way), "NN cores, a convolution of single pixels: constants are biases or weights");
     nn.post_multiplier = requant.multiplier;
     nn.post_shift = requant.shift;
     nn.in_w = nn.in_x_stride = nn.out_w = nn.out_x_stride = shape.w;
