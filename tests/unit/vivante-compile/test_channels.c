@@ -95,7 +95,7 @@ static int32_t tflite(double factor, int32_t sum)
         multiplier /= 2;
         exponent++;
     }
-    int64_t product = (exponent > 0 ? (int64_t)sum << exponent : sum) * multiplier;
+    int64_t product = (exponent > 0 ? (int64_t)sum * (INT64_C(1) << exponent) : sum) * multiplier;
     int32_t high = (int32_t)((product + (product >= 0 ? 1 << 30 : 1 - (1 << 30))) / (INT64_C(1) << 31));
     int right = exponent > 0 ? 0 : -exponent;
     if (right > 31)

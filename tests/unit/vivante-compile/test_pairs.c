@@ -22,7 +22,7 @@ static int64_t scaled(const struct viv_chip *chip, const struct viv_requant *req
 {
     unsigned bits = chip->multiplier_bits, shift = requant->shift + (bits == 23 ? 23 : 0);
     int64_t product = (int64_t)sum * ((INT64_C(1) << bits) + requant->multiplier), floor = product >> shift;
-    int64_t rest = product - (floor << shift), half = shift ? INT64_C(1) << (shift - 1) : 0;
+    int64_t rest = product - floor * (INT64_C(1) << shift), half = shift ? INT64_C(1) << (shift - 1) : 0;
     if (shift && (rest > half || (rest == half && floor % 2)))
         floor++;
     return floor;
@@ -193,9 +193,10 @@ static void sums_are_as_near_as_their_bound(void **state)
 static struct mica_tensor shaped(uint32_t rank, const int32_t *dims)
 {
     struct mica_tensor tensor = {.type = MICA_TYPE_UINT8, .rank = rank, .bytes = 1};
-    memcpy(tensor.dims, dims, rank * sizeof(*dims));
-    for (uint32_t i = 0; i < rank; i++)
+    for (uint32_t i = 0; i < rank; i++) {
+        tensor.dims[i] = dims[i];
         tensor.bytes *= (size_t)dims[i];
+    }
     return tensor;
 }
 
