@@ -10,6 +10,7 @@
 #define MAX_DENSE_TAPS (1u << 26) /* of all kernels of a job, nearly all of them zero points */
 #define MOST_EXPANSION 4u         /* of a job with more weights than that, by lanes or space-to-depth */
 #define MAX_SCALES 4096u          /* of the weights of one layer */
+#define MAX_FACTOR 2.0            /* i.MX 8M Plus has no larger ones; on V7 two stages may then clamp too early */
 
 /* One zero point for all of it, and one scale, or one for each output channel. */
 static bool check_weights(const struct viv_query *query, const struct mica_tensor *weights)
@@ -58,6 +59,13 @@ static bool check_channel_scales(const struct viv_query *query, uint32_t outputs
         return viv_refuse(query, "the weights have %u scales for %u output channels", weights->quant.count, outputs);
     if (outputs > MAX_SCALES)
         return viv_refuse(query, "%u output channels with a scale each, at most %u are supported", outputs, MAX_SCALES);
+    for (uint32_t i = 0; i < outputs; i++) {
+        double factor = (double)in->quant.scale[0] * weights->quant.scale[i] / out->quant.scale[0];
+        if (!(factor < MAX_FACTOR))
+            return viv_refuse(
+                query, "a step of channel %u's sums is %g of the output's; with a scale a channel it must be below %g",
+                i, factor, MAX_FACTOR);
+    }
     struct viv_channel_layer layer = {.chip = query->chip, .in = in, .weights = weights, .out = out};
     layer.bias = mica_op_input(query->graph, query->op, bias);
     viv_clamp_first(viv_bounds_of(activation, out), viv_zero_point(out), &layer.zero, &layer.relu);
