@@ -63,8 +63,8 @@ static bool check_channel_scales(const struct viv_query *query, uint32_t outputs
         double factor = (double)in->quant.scale[0] * weights->quant.scale[i] / out->quant.scale[0];
         if (!(factor < MAX_FACTOR))
             return viv_refuse(
-                query, "a step of channel %u's sums is %g of the output's; with a scale a channel it must be below %g",
-                i, factor, MAX_FACTOR);
+                query, "scales per channel: a step of channel %u's sums is %g of the output's, it must be below %g", i,
+                factor, MAX_FACTOR);
     }
     struct viv_channel_layer layer = {.chip = query->chip, .in = in, .weights = weights, .out = out};
     layer.bias = mica_op_input(query->graph, query->op, bias);
