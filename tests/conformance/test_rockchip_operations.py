@@ -52,14 +52,9 @@ def check_whole(runner, model, tolerance, tmp_path, seed=1):
     assert max(distances(runner.delegated(model, inputs, 1), runner.reference(model, inputs))) <= tolerance
 
 
-def check_refused(runner, model, words, tmp_path, seed=1):
-    """The reason has `words`, and the CPU gives what the reference kernels give."""
-    inputs = runner.inputs(model, seed)
-    operations = places(runner, model, tmp_path)
-    assert [op["runs_on"] for op in operations] == ["CPU"]
-    assert words in operations[0]["reason"]
-    command = [MICA, "run", tmp_path / "m.tflite", "--device", runner.device]
-    want = runner.reference(model, inputs)
+def check_run(runner, path, inputs, want, tmp_path):
+    """`mica run` of the file gives these bytes."""
+    command = [MICA, "run", path, "--device", runner.device]
     for i, value in enumerate(inputs):
         value.tofile(tmp_path / f"in{i}")
         command += ["--input", tmp_path / f"in{i}"]
@@ -68,6 +63,15 @@ def check_refused(runner, model, words, tmp_path, seed=1):
     subprocess.run(command, capture_output=True, check=True)
     for i, w in enumerate(want):
         np.testing.assert_array_equal(np.fromfile(tmp_path / f"out{i}", w.dtype).reshape(w.shape), w)
+
+
+def check_refused(runner, model, words, tmp_path, seed=1):
+    """The reason has `words`, and the CPU gives what the reference kernels give."""
+    inputs = runner.inputs(model, seed)
+    operations = places(runner, model, tmp_path)
+    assert [op["runs_on"] for op in operations] == ["CPU"]
+    assert words in operations[0]["reason"]
+    check_run(runner, tmp_path / "m.tflite", inputs, runner.reference(model, inputs), tmp_path)
 
 
 def model_of(dtype, shape, build, quant=None, seed=2):
@@ -405,16 +409,7 @@ def check_executable(runner, model, tmp_path):
     (tmp_path / "m.tflite").write_bytes(model)
     subprocess.run([MICA, "compile", tmp_path / "m.tflite", "--device", runner.device, "-o", tmp_path / "m.mica"],
                    capture_output=True, check=True)
-    command = [MICA, "run", tmp_path / "m.mica", "--device", runner.device]
-    want = runner.delegated(model, inputs, 1)
-    for i, value in enumerate(inputs):
-        value.tofile(tmp_path / f"in{i}")
-        command += ["--input", tmp_path / f"in{i}"]
-    for i, _ in enumerate(want):
-        command += ["--output", tmp_path / f"out{i}"]
-    subprocess.run(command, capture_output=True, check=True)
-    for i, w in enumerate(want):
-        np.testing.assert_array_equal(np.fromfile(tmp_path / f"out{i}", w.dtype).reshape(w.shape), w)
+    check_run(runner, tmp_path / "m.mica", inputs, runner.delegated(model, inputs, 1), tmp_path)
 
 
 @pytest.mark.parametrize("curve", [False, True])

@@ -9,8 +9,6 @@
 
 #define MAX_KERNEL_CHANNELS 0xfffffu /* 20 bits */
 
-bool viv_refuse(const struct viv_query *query, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 bool viv_refuse(const struct viv_query *query, const char *format, ...)
 {
     va_list arguments;
